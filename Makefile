@@ -1,0 +1,40 @@
+# The few commands a developer needs. `make help` lists them.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.locked
+export KEDRO_DISABLE_TELEMETRY := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help env run test lint lock clean
+
+help: ## list these commands
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
+
+env: $(STAMP) ## create .venv from requirements.lock (nothing is installed elsewhere)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Python 3.11 or newer is needed, {v.major}.{v.minor} was found. Name another one: make env PYTHON=python3.12")'
+	@echo "Creating $(VENV) from requirements.lock"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+run: env ## judge the quick set with the embedded model and write the report
+	@$(BIN)/kedro run
+
+test: env ## run the fast tests, the linters and the type checker (under 15 minutes)
+	@$(BIN)/ruff format --check src tests
+	@$(BIN)/ruff check src tests
+	@$(BIN)/lint-imports
+	@$(BIN)/mypy src
+	@$(BIN)/python -m pytest
+
+lint: env ## format and fix what can be fixed
+	@$(BIN)/ruff format src tests
+	@$(BIN)/ruff check --fix src tests
+
+lock: ## compile requirements.lock anew from pyproject.toml (needs uv)
+	@scripts/lock.sh

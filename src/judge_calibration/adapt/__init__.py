@@ -1,0 +1,1 @@
+"""Making a judge better: reweighting, fine-tuning, rubrics, on one frozen split."""

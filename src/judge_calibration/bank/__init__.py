@@ -1,0 +1,1 @@
+"""The authored pair bank: base tasks, controlled mutations and the design check."""

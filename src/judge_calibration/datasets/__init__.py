@@ -1,0 +1,1 @@
+"""Checksummed, versioned forms of the kedro-datasets classes."""

@@ -1,0 +1,1 @@
+"""The road of a verdict: protocols, instrument identity, calls, the call store, answers, parsers."""

@@ -1,0 +1,1 @@
+"""Human labels: sampling plans, assignments, blinded packets, label files, adjudication."""

@@ -1,0 +1,1 @@
+"""Attribute profiles of judges: inventory, reads, agreement, weights."""

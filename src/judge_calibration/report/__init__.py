@@ -1,0 +1,1 @@
+"""What a person decides with: figures, tables, the page, gates."""

@@ -1,0 +1,118 @@
+"""The attribute inventory: what may be read of an answer, and the checks that its file has to pass."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judge_calibration.errors import Problem, ProblemsError
+
+_FIELDS = ("name", "family", "origin", "definition", "more", "not")
+_ORIGINS = ("paper", "ours")
+
+
+class InventoryError(ProblemsError):
+    """The attribute inventory cannot be used as it stands."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute of an answer; more of it is never the same as better.
+
+    Attributes
+    ----------
+    name : str
+        Unique, lower case.
+    family : str
+        One of the inventory's families.
+    origin : {"paper", "ours"}
+        Whether the name stands in the JudgeProfile paper; the wording is this project's in both cases.
+    definition, more, not_ : str
+        A sentence each: what it is, what more of it looks like, what it must not be taken for.
+    """
+
+    name: str
+    family: str
+    origin: str
+    definition: str
+    more: str
+    not_: str
+
+
+def read_inventory(content: Mapping[str, Any], where: str = "attribute inventory") -> tuple[Attribute, ...]:
+    """Return the attributes of an inventory file in their order.
+
+    Parameters
+    ----------
+    content : mapping
+        The parsed YAML: ``families`` (name to description) and ``attributes`` (a list of mappings).
+    where : str
+        How to call the file in messages.
+
+    Raises
+    ------
+    InventoryError
+        With every problem: missing or unknown fields, unknown families, repeated names, names that differ
+        by spelling or word order only, definitions that are the same sentence.
+
+    Examples
+    --------
+    >>> entry = {"name": "depth", "family": "f", "origin": "ours", "definition": "How deep it goes."}
+    >>> entry |= {"more": "It goes deep.", "not": "Not length."}
+    >>> read_inventory({"families": {"f": "x"}, "attributes": [entry]})[0].name
+    'depth'
+    """
+    problems: list[Problem] = []
+    families = content.get("families") or {}
+    entries = content.get("attributes") or []
+    if not entries:
+        problems.append(Problem(f"{where}, attributes", "none", "at least one attribute"))
+    attributes: list[Attribute] = []
+    for number, entry in enumerate(entries, start=1):
+        place = f"{where}, attribute {number} ({entry.get('name', 'no name')})"
+        for name in _FIELDS:
+            value = entry.get(name)
+            if not isinstance(value, str) or not value.strip():
+                problems.append(Problem(f"{place}, field {name}", repr(value), "a text"))
+        for name in sorted(set(entry) - set(_FIELDS)):
+            problems.append(Problem(f"{place}, field {name}", "an unknown field", ", ".join(_FIELDS)))
+        if entry.get("family") not in families:
+            problems.append(
+                Problem(f"{place}, field family", repr(entry.get("family")), "one of " + ", ".join(families))
+            )
+        if entry.get("origin") not in _ORIGINS:
+            problems.append(
+                Problem(f"{place}, field origin", repr(entry.get("origin")), " or ".join(_ORIGINS))
+            )
+        attributes.append(Attribute(*(str(entry.get(name, "")) for name in _FIELDS)))
+    problems += _synonym_problems(attributes, where)
+    if problems:
+        raise InventoryError(
+            f"{where}: {len(problems)} problems.",
+            problems,
+            "edit the file; each attribute needs a name of its own",
+        )
+    return tuple(attributes)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(sorted(re.findall(r"[^\W_]+", text.casefold())))
+
+
+def _synonym_problems(attributes: list[Attribute], where: str) -> list[Problem]:
+    problems = []
+    for later, second in enumerate(attributes):
+        for first in attributes[:later]:
+            place = f"{where}, attributes {first.name!r} and {second.name!r}"
+            same_words = _words(first.name) == _words(second.name)
+            near = difflib.SequenceMatcher(None, first.name.casefold(), second.name.casefold()).ratio() >= 0.9
+            if same_words or near:
+                problems.append(
+                    Problem(place, "the same or nearly the same name", "names that differ in meaning")
+                )
+            elif _words(first.definition) == _words(second.definition):
+                problems.append(Problem(place, "the same definition", "a definition of its own"))
+    return problems

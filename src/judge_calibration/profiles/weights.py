@@ -1,0 +1,91 @@
+"""What a judge rewards: logistic weights of its own verdicts on its own stable attribute directions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+
+class WeightProfile(NamedTuple):
+    """Coefficients of one judge's L2 logistic regression; `undefined` names why there are none."""
+
+    coefficients: np.ndarray
+    intercept: float
+    n: int
+    undefined: str | None
+
+
+def fit_weights(
+    stable: np.ndarray, verdicts: np.ndarray, c: float = 1.0, intercept: bool = True
+) -> WeightProfile:
+    """Fit one judge's weight profile (JudgeProfile, appendix on priority profiles).
+
+    Parameters
+    ----------
+    stable : numpy.ndarray, shape (n_items, n_attributes)
+        Stable directions in {-1, 0, +1}.
+    verdicts : numpy.ndarray, shape (n_items,)
+        +1 for A, -1 for B; 0 (ties, unparsed) are left out.
+    c : float
+        Inverse of the L2 penalty, as in scikit-learn; the paper has 1.
+    intercept : bool
+        Whether an unpenalised intercept is fitted: it takes up a preference for A as such.
+
+    Returns
+    -------
+    WeightProfile
+        Coefficients of shape (n_attributes,), all NaN with the reason ``no_definite_verdict``,
+        ``one_class_only`` or ``no_stable_direction`` where they are undefined.
+
+    Examples
+    --------
+    >>> s = np.array([[1], [1], [-1], [-1]]); v = np.array([1, 1, -1, -1])
+    >>> bool(fit_weights(s, v).coefficients[0] > 0)
+    True
+    """
+    definite = verdicts != 0
+    x, y = stable[definite].astype(float), verdicts[definite]
+    reason = None
+    if not len(y):
+        reason = "no_definite_verdict"
+    elif len(np.unique(y)) < 2:
+        reason = "one_class_only"
+    elif not x.any():
+        reason = "no_stable_direction"
+    if reason:
+        return WeightProfile(np.full(stable.shape[1], np.nan), float("nan"), len(y), reason)
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=c, fit_intercept=intercept, tol=1e-8, max_iter=1_000).fit(x, y)
+    return WeightProfile(model.coef_[0], float(model.intercept_[0]) if intercept else 0.0, len(y), None)
+
+
+def profiles_table(
+    stable: np.ndarray, verdicts: np.ndarray, judges: tuple[str, ...], attributes: tuple[str, ...]
+) -> pd.DataFrame:
+    """Perception and weight profile of every judge, in long form.
+
+    Returns
+    -------
+    pandas.DataFrame
+        judge_id, attribute, resolution (share of items with a stable direction, in [0, 1]), weight (log-odds
+        for A per unit of direction; NaN with a reason), n_verdicts, undefined.
+    """
+    frames = []
+    for j, judge in enumerate(judges):
+        profile = fit_weights(stable[j], verdicts[j])
+        frames.append(
+            pd.DataFrame(
+                {
+                    "judge_id": judge,
+                    "attribute": list(attributes),
+                    "resolution": (stable[j] != 0).mean(axis=0),
+                    "weight": profile.coefficients,
+                    "n_verdicts": profile.n,
+                    "undefined": profile.undefined,
+                }
+            )
+        )
+    return pd.concat(frames, ignore_index=True)

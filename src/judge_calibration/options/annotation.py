@@ -94,7 +94,7 @@ class AnnotatorOptions(Options):
         if not _is_code(value):
             raise ValueError(
                 f"{value!r} is no code name: wanted lower-case letters, digits, '_' and '-', such as "
-                "annotator_1. Names and addresses belong in the file of `identities`, which never reaches an artifact"
+                "annotator_1. Names and addresses belong in the file of `identities`, not in parameters"
             )
         return value
 
@@ -363,7 +363,5 @@ class AnnotationOptions(Options):
                     )
                 )
         if problems:
-            raise OptionsError(
-                "This round of annotation cannot be held.", problems, "correct params:annotation"
-            )
+            raise ValueError(_joined(problems))
         return self

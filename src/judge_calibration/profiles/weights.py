@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from judge_calibration.metrics.logistic import fit_logistic
+
 
 class WeightProfile(NamedTuple):
     """Coefficients of one judge's L2 logistic regression; `undefined` names why there are none."""
@@ -56,10 +58,8 @@ def fit_weights(
         reason = "no_stable_direction"
     if reason:
         return WeightProfile(np.full(stable.shape[1], np.nan), float("nan"), len(y), reason)
-    from sklearn.linear_model import LogisticRegression
-
-    model = LogisticRegression(C=c, fit_intercept=intercept, tol=1e-8, max_iter=1_000).fit(x, y)
-    return WeightProfile(model.coef_[0], float(model.intercept_[0]) if intercept else 0.0, len(y), None)
+    fit = fit_logistic(x, y, c, intercept)
+    return WeightProfile(fit.coefficients, fit.intercept, len(y), None)
 
 
 def profiles_table(

@@ -93,3 +93,19 @@ class SourceError(ProblemsError):
 
 class OptionsError(ProblemsError):
     """Parameters that are each legal contradict one another."""
+
+
+class StorageError(JudgeCalibrationError):
+    """A file cannot be written: the disk is full, the folder is read-only or not ours."""
+
+
+class ChecksumError(JudgeCalibrationError):
+    """A file is not what was written: its SHA-256 differs from the recorded one, or none is recorded."""
+
+
+class RunError(JudgeCalibrationError):
+    """A run cannot start, be found or be repeated (unknown run id, unsupported runner, broken manifest)."""
+
+
+class MissingInputError(ProblemsError):
+    """A pipeline needs datasets that nothing has made yet."""

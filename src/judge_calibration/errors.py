@@ -109,3 +109,11 @@ class RunError(JudgeCalibrationError):
 
 class MissingInputError(ProblemsError):
     """A pipeline needs datasets that nothing has made yet."""
+
+
+class VarianceModelError(JudgeCalibrationError):
+    """A random-effects model that cannot be estimated as written (a margin or a degree of freedom lacks)."""
+
+
+class RemlError(JudgeCalibrationError):
+    """The restricted likelihood could not be maximised; no component is reported."""

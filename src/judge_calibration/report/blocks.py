@@ -1,0 +1,114 @@
+"""What a page is built from: sections that hold figures, tables, prose, or say what is missing."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_link(frame: pd.DataFrame) -> str:
+    """Return the frame as a data link to a CSV file whose text cells no spreadsheet runs as formulae."""
+    safe = frame.copy()
+    for name in safe.columns:
+        if not pd.api.types.is_numeric_dtype(safe[name].dtype):
+            safe[name] = safe[name].map(_without_formula)
+    content = safe.to_csv(index=False, lineterminator="\n").encode("utf-8")
+    return "data:text/csv;charset=utf-8;base64," + base64.b64encode(content).decode("ascii")
+
+
+def _without_formula(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
+
+
+@dataclass(frozen=True)
+class Prose:
+    """Paragraphs of plain text."""
+
+    paragraphs: tuple[str, ...]
+    kind: str = field(default="prose", init=False)
+
+
+@dataclass(frozen=True)
+class TableBlock:
+    """A table for people, with the exact numbers to download.
+
+    Attributes
+    ----------
+    id : str
+        Unique on the page.
+    title, note : str
+        Caption, and the rule in a line.
+    shown : pandas.DataFrame
+        Text cells, as a person reads them; the first column names the row.
+    exact : pandas.DataFrame
+        What the download holds.
+    """
+
+    id: str
+    title: str
+    note: str
+    shown: pd.DataFrame
+    exact: pd.DataFrame
+    kind: str = field(default="table", init=False)
+
+    @property
+    def link(self) -> str:
+        """The download."""
+        return csv_link(self.exact)
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The cells, row by row."""
+        return [[str(value) for value in row] for row in self.shown.itertuples(index=False)]
+
+
+@dataclass(frozen=True)
+class FigureBlock:
+    """A figure with its rule, its n and its numbers.
+
+    Attributes
+    ----------
+    figure : str
+        The figure as plotly JSON.
+    alternative : str
+        What the figure shows, for those who do not see it.
+    simulated : bool
+        Marks the figure SIMULATED.
+    """
+
+    id: str
+    title: str
+    note: str
+    alternative: str
+    figure: str
+    table: TableBlock
+    simulated: bool = False
+    kind: str = field(default="figure", init=False)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What a section lacks and the command that would bring it."""
+
+    what: str
+    command: str
+    kind: str = field(default="missing", init=False)
+
+
+Block = Prose | TableBlock | FigureBlock | Missing
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the page."""
+
+    id: str
+    title: str
+    lead: str
+    blocks: Sequence[Block]

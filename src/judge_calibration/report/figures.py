@@ -1,0 +1,220 @@
+"""The report's figures. Each takes rows of a result table and returns a plotly figure.
+
+Colours are those of Okabe and Ito, which colour-blind people can tell apart; marks differ in shape too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from judge_calibration.options.reporting import RegionOptions
+from judge_calibration.report.wording import cell_name
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
+OUTCOME_COLOURS = {
+    "valid": "#009E73",
+    "malformed": "#D55E00",
+    "truncated": "#E69F00",
+    "empty": "#8C8C8C",
+    "refusal": "#CC79A7",
+    "timeout": "#56B4E9",
+    "rate_limited": "#0072B2",
+    "context_overflow": "#5A4A8A",
+    "unavailable": "#A0522D",
+    "error": "#B22222",
+    "missing": "#C8C8C8",
+}
+
+
+def _blank(height: int) -> go.Figure:
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    figure.update_layout(
+        template="none",
+        height=height,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": "system-ui, sans-serif", "size": 13, "color": "#666"},
+        legend={"orientation": "h", "y": -0.18, "x": 0},
+        hoverlabel={"font": {"family": "system-ui, sans-serif"}},
+    )
+    axis = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": True}
+    figure.update_xaxes(**axis)
+    figure.update_yaxes(**axis)
+    return figure
+
+
+def trust_plane(rows: pd.DataFrame, regions: RegionOptions) -> go.Figure:
+    """Draw cells in the plane of C (repeats itself) and phi (flips with the order), with its four regions.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        Rows of the trust table, one a cell; those without C or phi are left out.
+    regions : RegionOptions
+        Where the regions end.
+    """
+    import plotly.graph_objects as go
+
+    figure = _blank(430)
+    c, phi = 100 * regions.min_consistency, 100 * regions.max_flip_rate
+    corners = (
+        (c, 104, -4, phi, "trustworthy", "rgba(0,158,115,.14)"),
+        (-4, c, -4, phi, "noisy but fair", "rgba(86,180,233,.12)"),
+        (c, 104, phi, 104, "confidently biased", "rgba(213,94,0,.12)"),
+        (-4, c, phi, 104, "chaos", "rgba(204,121,167,.12)"),
+    )
+    for x0, x1, y0, y1, label, colour in corners:
+        figure.add_shape(
+            type="rect", x0=x0, x1=x1, y0=y0, y1=y1, fillcolor=colour, line_width=0, layer="below"
+        )
+        # Names stand beside the border between the lower and upper regions, away from the corners where
+        # judges that only choose a position gather.
+        right = x0 == c
+        figure.add_annotation(
+            x=x1 if right else x0 + 2,
+            y=phi if y1 <= phi else phi + 7,
+            text=f"<b>{label}</b>",
+            showarrow=False,
+            xanchor="right" if right else "left",
+            yanchor="top",
+            font={"size": 11},
+        )
+    known = rows.dropna(subset=["C", "phi"])
+    for number, (_, row) in enumerate(known.iterrows()):
+        figure.add_trace(
+            go.Scatter(
+                x=[100 * row["C"]],
+                y=[100 * row["phi"]],
+                mode="markers",
+                name=cell_name(row.to_dict()),
+                marker={
+                    "size": 13,
+                    "color": PALETTE[number % len(PALETTE)],
+                    "symbol": SYMBOLS[number % len(SYMBOLS)],
+                    "line": {"width": 1, "color": "white"},
+                },
+                error_x=_interval_bar(row, "C"),
+                error_y=_interval_bar(row, "phi"),
+                hovertemplate="C %{x:.1f} %<br>phi %{y:.1f} %<extra>%{fullData.name}</extra>",
+            )
+        )
+    figure.update_xaxes(title="C: repeats itself (%)", range=[-4, 104])
+    figure.update_yaxes(title="phi: flips with the order (%)", range=[-4, 104])
+    figure.update_layout(height=430 + 22 * len(known))
+    return figure
+
+
+def _interval_bar(row: pd.Series, metric: str) -> dict[str, object]:
+    low, high = row.get(f"{metric}_low"), row.get(f"{metric}_high")
+    if pd.isna(low) or pd.isna(high):
+        return {"visible": False}
+    value = row[metric]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [max(0.0, 100 * (high - value))],
+        "arrayminus": [max(0.0, 100 * (value - low))],
+        "thickness": 1.2,
+    }
+
+
+def ceiling(rows: pd.DataFrame) -> go.Figure:
+    """Draw for each cell what is trustworthy (T), what is right (A) and the ceiling that order flips leave.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        Rows of the trust table, one a cell; values that are undefined are not drawn.
+    """
+    import plotly.graph_objects as go
+
+    figure = _blank(130 + 46 * max(1, len(rows)))
+    names = [_wrapped(cell_name(row.to_dict())) for _, row in rows.iterrows()]
+    marks = (
+        ("T_direct", "T: repeated, order-proof and right", "#0072B2", "diamond", 12),
+        ("A", "A: right", "#D55E00", "circle", 11),
+        ("A_max", "ceiling of A, given the order flips", "#8C8C8C", "line-ns-open", 18),
+    )
+    for number, (_, row) in enumerate(rows.iterrows()):
+        values = [100 * row[m] for m, *_ in marks if pd.notna(row[m])]
+        if len(values) > 1:
+            figure.add_trace(
+                go.Scatter(
+                    x=[min(values), max(values)],
+                    y=[names[number]] * 2,
+                    mode="lines",
+                    line={"color": "rgba(128,128,128,.5)", "width": 2},
+                    showlegend=False,
+                    hoverinfo="skip",
+                )
+            )
+    for metric, label, colour, symbol, size in marks:
+        known = rows[metric].notna().to_numpy()
+        figure.add_trace(
+            go.Scatter(
+                x=100 * rows[metric][known],
+                y=[name for name, keep in zip(names, known, strict=True) if keep],
+                mode="markers",
+                name=label,
+                marker={
+                    "color": colour,
+                    "symbol": symbol,
+                    "size": size,
+                    "line": {"width": 2, "color": colour},
+                },
+                hovertemplate="%{x:.1f} %<extra>%{y}</extra>",
+            )
+        )
+    figure.update_xaxes(title="share of verdicts (%)", range=[-3, 103])
+    figure.update_yaxes(autorange="reversed", type="category")
+    figure.update_layout(legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
+    return figure
+
+
+def _wrapped(name: str) -> str:
+    head, _, rest = name.partition(", ")
+    return f"{head}<br><sup>{rest}</sup>" if rest else head
+
+
+def outcomes(counts: pd.DataFrame) -> go.Figure:
+    """Draw the outcomes of all judgments as stacked shares, one bar a cell.
+
+    Parameters
+    ----------
+    counts : pandas.DataFrame
+        Columns cell (name), outcome, n, share (in [0, 1]).
+    """
+    import plotly.graph_objects as go
+
+    cells = list(dict.fromkeys(counts["cell"]))
+    figure = _blank(120 + 42 * max(1, len(cells)))
+    for outcome, colour in OUTCOME_COLOURS.items():
+        part = counts[(counts["outcome"] == outcome) & (counts["n"] > 0)]
+        if part.empty:
+            continue
+        figure.add_trace(
+            go.Bar(
+                x=100 * part["share"],
+                y=[_wrapped(name) for name in part["cell"]],
+                name=outcome.replace("_", " "),
+                orientation="h",
+                marker={"color": colour},
+                customdata=part["n"],
+                hovertemplate="%{x:.1f} % (%{customdata:,})<extra>%{fullData.name}</extra>",
+            )
+        )
+    figure.update_layout(
+        barmode="stack", legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "traceorder": "normal"}
+    )
+    figure.update_xaxes(title="share of judgments (%)", range=[0, 100])
+    figure.update_yaxes(autorange="reversed", type="category")
+    return figure

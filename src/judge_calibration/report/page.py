@@ -1,0 +1,64 @@
+"""One self-contained page: works from a file, asks no network for anything, escapes every text."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Sequence
+from importlib import resources
+
+from judge_calibration.report.answers import Answer
+from judge_calibration.report.blocks import FigureBlock, Section
+
+
+def _packaged(name: str) -> str:
+    return resources.files("judge_calibration.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _plotly_library() -> str:
+    """Return plotly's script, gzipped (with a fixed date, for equal bytes) and in base64."""
+    from plotly.offline import get_plotlyjs
+
+    return base64.b64encode(gzip.compress(get_plotlyjs().encode("utf-8"), 9, mtime=0)).decode("ascii")
+
+
+def render_page(
+    title: str,
+    summary: str,
+    answers: Sequence[Answer],
+    sections: Sequence[Section],
+    banners: Sequence[str] = (),
+) -> str:
+    """Return the page as HTML text.
+
+    Parameters
+    ----------
+    title, summary : str
+        Heading and the paragraph below it.
+    answers : sequence of Answer
+        One a cell, shown before anything else.
+    sections : sequence of Section
+        What follows, in order.
+    banners : sequence of str
+        Warnings that hold for the whole page, e.g. "SIMULATED".
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_packaged),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    has_figures = any(isinstance(block, FigureBlock) for section in sections for block in section.blocks)
+    return environment.get_template("page.html.j2").render(
+        title=title,
+        summary=summary,
+        answers=answers,
+        sections=sections,
+        banners=banners,
+        style=_packaged("page.css"),
+        script=_packaged("page.js"),
+        library=_plotly_library() if has_figures else "",
+    )

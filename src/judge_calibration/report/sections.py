@@ -1,0 +1,323 @@
+"""The sections of the report, each made from result tables; a section without data says what is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from judge_calibration.options.reporting import RegionOptions
+from judge_calibration.report import figures
+from judge_calibration.report.answers import Answer, answer_for
+from judge_calibration.report.blocks import FigureBlock, Missing, Prose, Section, TableBlock
+from judge_calibration.report.wording import cell_name, is_missing, percent, share_with_interval
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+CELL = ["source", "judge_id", "protocol", "constraint", "temperature", "instrument_id"]
+JUDGE_COMMAND = "kedro run --pipeline judging"
+
+_HEADLINES = {
+    "C": "C (repeats itself)",
+    "phi": "phi (flips with order)",
+    "A": "A (right)",
+    "A_max": "Ceiling of A",
+    "T_direct": "T (trustworthy)",
+    "T_product": "T by product",
+    "T_pair": "T by pair",
+}
+_FURTHER = {
+    "C2": "C2 (two repetitions agree)",
+    "order_excess": "Order excess",
+    "A_dec": "A where orders agree",
+    "q": "Right where they differ (q)",
+    "gap": "Capability gap",
+    "PR": "Right in both orders",
+    "first_share": "Picks the first",
+}
+
+
+def whole_rows(trust: pd.DataFrame, view: str = "strict") -> pd.DataFrame:
+    """Return the rows of one view for the whole: one a cell and source, pooled rows left out."""
+    return trust[(trust["view"] == view) & (trust["slice_by"] == "all")]
+
+
+def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
+
+
+def _lines(text: str) -> str:
+    # The interval on a line of its own keeps columns narrow.
+    return text.replace(" (", "\n(")
+
+
+def cell_labels(rows: pd.DataFrame) -> list[str]:
+    """Name cells, with their source only where sources differ."""
+    several = len(set(rows["source"].dropna())) > 1
+    return [cell_name(row, with_source=several) for row in _records(rows)]
+
+
+def answers(trust: pd.DataFrame, outcomes: pd.DataFrame, regions: RegionOptions) -> list[Answer]:
+    """Word the answer for every cell, the most trustworthy first."""
+    found = []
+    rows = whole_rows(trust)
+    for row, label in zip(_records(rows), cell_labels(rows), strict=True):
+        counts = _outcome_counts(outcomes, row)
+        answer = answer_for(row, counts, regions)
+        found.append(Answer(label, answer.headline, answer.details, answer.tone, answer.trust))
+    return sorted(found, key=lambda a: -1.0 if a.trust is None else a.trust, reverse=True)
+
+
+def _outcome_counts(outcomes: pd.DataFrame, row: Mapping[str, Any]) -> dict[str, int]:
+    keep = pd.Series(True, index=outcomes.index)
+    for name in CELL:
+        if name in outcomes.columns:
+            value = row.get(name)
+            keep &= outcomes[name].isna() if is_missing(value) else outcomes[name] == value
+    part = outcomes[keep]
+    return {str(k): int(v) for k, v in zip(part["outcome"], part["n"], strict=True)}
+
+
+def _as_json(figure: go.Figure) -> str:
+    return str(figure.to_json(engine="json"))
+
+
+def trust_section(trust: pd.DataFrame, regions: RegionOptions) -> Section:
+    """Trust in numbers: the table with intervals, the (C, phi) plane, the ceiling plot."""
+    rows = whole_rows(trust)
+    if rows.empty:
+        return Section(
+            "trust", "Trust", "", [Missing("There are no verdicts yet. They come with", JUDGE_COMMAND)]
+        )
+    records = _records(rows)
+    labels = cell_labels(rows)
+    base = {"Cell": labels, "Pairs": rows["n_pairs"].tolist(), "Base tasks": rows["n_clusters"].tolist()}
+
+    def shown(metrics: Mapping[str, str]) -> pd.DataFrame:
+        return pd.DataFrame(
+            base
+            | {
+                title: [_lines(share_with_interval(row, name)) for row in records]
+                for name, title in metrics.items()
+            }
+        )
+
+    main = TableBlock(
+        "trust-table",
+        "Trust by cell, strict view",
+        "In brackets: 95 % interval, base tasks resampled. A failed judgment counts as not repeated, not "
+        "order-proof and not right. C falls as repetitions rise: read it with its number of repetitions.",
+        shown(_HEADLINES).assign(Repetitions=rows["repetitions"].tolist()),
+        rows,
+    )
+    further = TableBlock(
+        "trust-further",
+        "The parts behind it",
+        "C2: chance that two repetitions agree. Order excess: how much more often two reads differ when "
+        "their orders differ. q: share right among pairs whose orders disagree.",
+        shown(_FURTHER),
+        rows,
+    )
+    views = _views_table(trust)
+    simulated = bool(rows.get("simulated", pd.Series(False, index=rows.index)).any())
+    plane = FigureBlock(
+        "trust-plane",
+        "Where each cell stands: does it repeat itself, does it flip with the order?",
+        f"Regions end at C = {percent(regions.min_consistency, 0)} and "
+        f"phi = {percent(regions.max_flip_rate, 0)} (parameters). Bars are 95 % intervals; where there are "
+        "none, too few base tasks allow one.",
+        "Scatter of cells by C and phi; the values are in the table Trust by cell.",
+        _as_json(figures.trust_plane(rows, regions)),
+        TableBlock(
+            "trust-plane-table", "C and phi", "", shown({k: _HEADLINES[k] for k in ("C", "phi")}), rows
+        ),
+        simulated,
+    )
+    ceiling = FigureBlock(
+        "trust-ceiling",
+        "What is right, what is trustworthy, and what the order flips leave possible",
+        "The ceiling is the accuracy that a judge with these order flips cannot exceed: 1 - phi (1 - q).",
+        "For each cell T, A and the ceiling of A; the values are in the table Trust by cell.",
+        _as_json(figures.ceiling(rows)),
+        TableBlock(
+            "trust-ceiling-table",
+            "T, A and ceiling",
+            "",
+            shown({k: _HEADLINES[k] for k in ("T_direct", "A", "A_max")}),
+            rows,
+        ),
+        simulated,
+    )
+    lead = "A verdict is trustworthy when it is repeated, survives swapping the answers, and is right."
+    return Section("trust", "Trust", lead, [main, plane, ceiling, further, *views])
+
+
+def _views_table(trust: pd.DataFrame) -> list[TableBlock]:
+    rows = trust[trust["slice_by"] == "all"]
+    wide = rows.assign(cell=cell_labels(rows)).pivot_table(
+        index="cell", columns="view", values="A", aggfunc="first", sort=False, dropna=False
+    )
+    if wide.shape[1] < 2:
+        return []
+    titles = {
+        "strict": "Strict",
+        "resolved": "Resolved",
+        "policy": "Policy",
+        "failures_wrong": "All failures wrong",
+        "failures_right": "All failures right",
+    }
+    wide = wide[[name for name in titles if name in wide.columns]]
+    shown = pd.DataFrame(
+        {"Cell": wide.index} | {titles[str(n)]: [percent(v) for v in wide[n]] for n in wide.columns}
+    )
+    note = (
+        "A under each way to count failed, tied and abstained judgments, and between the two bounds. "
+        "Resolved leaves out pairs with a failure; policy leaves ties and failures to people."
+    )
+    return [TableBlock("trust-views", "How far failures matter", note, shown, rows)]
+
+
+def slices_section(trust: pd.DataFrame) -> Section:
+    """Trust by slice: domain, difficulty, manipulation and whatever else the pairs carry."""
+    rows = trust[(trust["view"] == "strict") & (trust["slice_by"] != "all")]
+    if rows.empty:
+        return Section(
+            "slices", "By slice", "", [Missing("There are no slices yet. They come with", JUDGE_COMMAND)]
+        )
+    blocks: list[TableBlock] = []
+    for by, part in rows.groupby("slice_by", sort=False):
+        labels = cell_labels(part)
+        frame = pd.DataFrame(
+            {
+                "Cell": labels,
+                "Slice": part["slice"].tolist(),
+                "Pairs": part["n_pairs"].tolist(),
+                **{
+                    title: [_lines(share_with_interval(row, name)) for row in _records(part)]
+                    for name, title in {
+                        "C": "C",
+                        "phi": "phi",
+                        "A": "A",
+                        "T_direct": "T",
+                        "first_share": "Picks the first",
+                    }.items()
+                },
+            }
+        )
+        title = f"By {str(by).replace('*', ' x ').replace('_', ' ')}"
+        blocks.append(
+            TableBlock(
+                f"slice-{len(blocks)}", title, "Slices under 10 base tasks have no interval.", frame, part
+            )
+        )
+    return Section(
+        "slices", "By slice", "A judge may be right in one kind of pair and useless in another.", blocks
+    )
+
+
+def outcomes_section(outcomes: pd.DataFrame) -> Section:
+    """What became of every planned judgment."""
+    if outcomes.empty:
+        return Section(
+            "outcomes", "Outcomes", "", [Missing("Nothing was judged yet. That takes", JUDGE_COMMAND)]
+        )
+    frame = outcomes.assign(cell=cell_labels(outcomes))
+    # A verdict made elsewhere comes with its outcome; the bar counts every planned judgment, answered or not.
+    figure = FigureBlock(
+        "outcome-shares",
+        "What became of every planned judgment",
+        "Only valid judgments carry a verdict. No failure is turned into one or leaves the denominators.",
+        "Stacked shares of outcomes for each cell; the counts are in the table.",
+        _as_json(figures.outcomes(frame)),
+        TableBlock(
+            "outcome-table",
+            "Outcomes",
+            "",
+            pd.DataFrame(
+                {
+                    "Cell": frame["cell"],
+                    "Outcome": frame["outcome"],
+                    "Judgments": frame["n"],
+                    "Share": [percent(v) for v in frame["share"]],
+                }
+            ),
+            outcomes,
+        ),
+    )
+    return Section("outcomes", "Outcomes", "", [figure])
+
+
+def table_section(
+    id: str, title: str, lead: str, frame: pd.DataFrame | None, note: str, missing: Missing
+) -> Section:
+    """A section that holds one result table as it is, or says what is missing."""
+    if frame is None or frame.empty:
+        return Section(id, title, lead, [missing])
+    return Section(id, title, lead, [TableBlock(f"{id}-table", title, note, readable(frame), frame)])
+
+
+def readable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a result table as text cells: cells named in one column, shares rounded, nulls as a dash."""
+    out = frame.copy()
+    if {"judge_id", "protocol", "temperature"} <= set(out.columns):
+        out.insert(0, "Cell", cell_labels(out.assign(source=out.get("source", ""))))
+        drop = [
+            c
+            for c in ("judge_id", "protocol", "constraint", "temperature", "instrument_id")
+            if c in out.columns
+        ]
+        if "source" in out.columns and len(set(out["source"].dropna())) <= 1:
+            drop.append("source")
+        out = out.drop(columns=drop)
+    text = {}
+    for name in out.columns:
+        values = out[name]
+        title = str(name).replace("_", " ")
+        if pd.api.types.is_float_dtype(values.dtype):
+            text[title] = ["–" if is_missing(v) else f"{v:.4g}" for v in values.tolist()]
+        else:
+            text[title] = ["–" if pd.isna(v) else str(v) for v in values.tolist()]
+    return pd.DataFrame(text)
+
+
+def instrument_section(instruments: Mapping[str, Mapping[str, Any]]) -> Section:
+    """Which instruments gave the verdicts: everything whose change makes another instrument."""
+    if not instruments:
+        what = "The verdicts were made elsewhere: their instruments are not on record. To judge here:"
+        return Section("instrument", "Instruments", "", [Missing(what, JUDGE_COMMAND)])
+    rows = []
+    for instrument_id, content in instruments.items():
+        for name, value in sorted(content.items()):
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+            rows.append({"Instrument": instrument_id[:12], "Part": name.replace("_", " "), "Value": text})
+    frame = pd.DataFrame(rows)
+    lead = (
+        "An instrument is everything that makes a verdict: change one part and it is another instrument, "
+        "whose numbers have to be measured again."
+    )
+    exact = frame.assign(Instrument=[i for i, c in instruments.items() for _ in c])
+    blocks = [TableBlock("instrument-table", "Identity", "The id is the SHA-256 of all parts.", frame, exact)]
+    return Section("instrument", "Instruments", lead, blocks)
+
+
+def limits_section(lines: tuple[str, ...]) -> Section:
+    """What this page cannot say."""
+    return Section("limits", "Limits", "", [Prose(lines)])
+
+
+LIMITS = (
+    "People's agreement is a reference, not the truth; constructed references are right by construction "
+    "only for the fact that was changed.",
+    "Controlled changes say what caused a flip; they do not show every way in which style, length and "
+    "correctness meet in real answers.",
+    "Numbers hold for this mixture of tasks. Another product's questions are another mixture.",
+    "Hosted models change, and settings that should be deterministic may still vary. The instrument and its "
+    "dates belong to every number.",
+    "Intervals say how far the drawn tasks may mislead. They do not mend a biased set of "
+    "tasks, labels or judges.",
+    "A public set of pairs may be known to a model. Keep a private sentinel set.",
+    "Agreement on attributes is conditional on both judges resolving them, and single reads do not share it.",
+)

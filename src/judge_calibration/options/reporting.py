@@ -76,7 +76,7 @@ class TrustOptions(Options):
     reduction: Reduction = "first_read"
     majority_tie: Literal["unresolved", "first_read"] = "unresolved"
     views: tuple[View, ...] = ("strict", "resolved", "policy", "failures_right", "failures_wrong")
-    sliced_views: tuple[View, ...] = ("strict", "resolved", "policy")
+    sliced_views: tuple[View, ...] = ("strict",)
     slices: tuple[str, ...] = (
         "domain",
         "difficulty",
@@ -115,7 +115,7 @@ class QualityGapOptions(Options):
     def _edges_ascend(self) -> QualityGapOptions:
         if list(self.edges) != sorted(set(self.edges)):
             raise ValueError(
-                f"quality_gap edges {list(self.edges)} do not ascend; list each edge once, rising"
+                f"quality_gap edges {list(self.edges)} do not rise; list each once, in order"
             )
         return self
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 
 from judge_calibration.adapt.reweighting import fit_reweighting, predict
+from judge_calibration.metrics.bootstrap import cluster_bootstrap
 
 
 def accuracy(predicted: np.ndarray, reference: np.ndarray) -> float:
@@ -19,6 +22,102 @@ def accuracy(predicted: np.ndarray, reference: np.ndarray) -> float:
     0.5
     """
     return float(np.mean(predicted == reference)) if len(reference) else float("nan")
+
+
+FEWEST_CLUSTERS = 10
+
+
+class PairedGain(NamedTuple):
+    """Gain in percentage points with its paired interval by cluster; `reason` says why there is none."""
+
+    delta: float
+    low: float
+    high: float
+    reason: str | None
+
+
+def paired_gain(
+    adapted: np.ndarray,
+    base: np.ndarray,
+    reference: np.ndarray,
+    clusters: np.ndarray,
+    resamples: int = 10_000,
+    seed: int = 7,
+) -> PairedGain:
+    """Compare two sets of verdicts on the same pairs.
+
+    Parameters
+    ----------
+    adapted, base, reference : numpy.ndarray of int, shape (n,)
+        +1 for A, -1 for B; 0 for no verdict, which is wrong.
+    clusters : numpy.ndarray, shape (n,)
+        Base task or question of each pair; whole clusters are resampled.
+
+    Returns
+    -------
+    PairedGain
+        Delta = 100 (accuracy of adapted - accuracy of base), definitions section 7; NaN, reason
+        ``no_test_pair``, without pairs; no interval, reason ``fewer_than_10_clusters``, below ten clusters.
+
+    Examples
+    --------
+    >>> one = np.ones(4, dtype=int)
+    >>> paired_gain(one, -one, one, np.array(list("abcd"))).delta
+    100.0
+    """
+    if not len(reference):
+        return PairedGain(float("nan"), float("nan"), float("nan"), "no_test_pair")
+    change = (adapted == reference).astype(float) - (base == reference)
+    if len(np.unique(clusters)) < FEWEST_CLUSTERS:
+        return PairedGain(100 * float(change.mean()), float("nan"), float("nan"), "fewer_than_10_clusters")
+    interval = cluster_bootstrap(change, np.ones(len(change)), clusters, resamples, seed)
+    return PairedGain(100 * interval.value, 100 * interval.low, 100 * interval.high, None)
+
+
+def reweighting_table(
+    stable: np.ndarray,
+    verdicts: np.ndarray,
+    reference: np.ndarray,
+    clusters: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    c: float = 1.0,
+    resamples: int = 10_000,
+    seed: int = 7,
+) -> dict[str, float | int | str | None]:
+    """Adapt one judge on one source's training rows and compare it with itself on the test rows.
+
+    Parameters
+    ----------
+    stable : numpy.ndarray, shape (n_items, n_attributes)
+    verdicts, reference, clusters : numpy.ndarray, shape (n_items,)
+    train, test : numpy.ndarray of int
+        Row numbers.
+
+    Returns
+    -------
+    dict
+        n_train, n_test, accuracy_base, accuracy, delta, delta_low, delta_high, undefined: a row of the
+        adaptation table.
+    """
+    model = fit_reweighting(stable[train], reference[train], c)
+    base = accuracy(verdicts[test], reference[test])
+    row: dict[str, float | int | str | None] = {
+        "n_train": model.n_train,
+        "n_test": len(test),
+        "accuracy_base": base,
+        "accuracy": float("nan"),
+        "delta": float("nan"),
+        "delta_low": float("nan"),
+        "delta_high": float("nan"),
+        "undefined": model.undefined,
+    }
+    if model.undefined is None:
+        predicted = predict(model, stable[test])
+        gain = paired_gain(predicted, verdicts[test], reference[test], clusters[test], resamples, seed)
+        row |= {"accuracy": accuracy(predicted, reference[test]), "delta": gain.delta}
+        row |= {"delta_low": gain.low, "delta_high": gain.high, "undefined": gain.reason}
+    return row
 
 
 def reweighting_curves(

@@ -1,1 +1,12 @@
-"""The authored pair bank: base tasks, controlled mutations and the design check."""
+"""The authored pair bank: base tasks, controlled mutations and the design check.
+
+>>> bank = load_bank("data/01_raw/pair_bank")
+>>> pairs = build_pairs(bank)
+>>> bool((pairs.loc[pairs["manipulation"] == "style", "expected"] == "TIE").all())
+True
+"""
+
+from judge_calibration.bank.build import build_pairs, published
+from judge_calibration.bank.tasks import Bank, BankError, load_bank
+
+__all__ = ["Bank", "BankError", "build_pairs", "load_bank", "published"]

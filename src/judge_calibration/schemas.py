@@ -93,9 +93,10 @@ PAIRS = Table(
         _text("modified", *DECISIVE, nullable=True),
         _text("twin_pair_id", nullable=True),
         _text("language", nullable=True),
-        _text("question"),
-        _text("response_a"),
-        _text("response_b"),
+        # Null texts: the pair is known from a log that came without them; it is never judged.
+        _text("question", nullable=True),
+        _text("response_a", nullable=True),
+        _text("response_b", nullable=True),
         _text("candidate_a", nullable=True),
         _text("candidate_b", nullable=True),
         _text("reference_label", "A", "B", "TIE", nullable=True),
@@ -195,7 +196,7 @@ LABELS = Table(
         _text("annotator_id"),
         _text("label", *VERDICTS),
         _text("reason_codes", nullable=True),
-        _text("order", *ORDERS),
+        _text("order", *ORDERS, nullable=True),  # null: the file does not tell it
         _text("stage", "primary", "adjudication"),
         _text("labelled_at", nullable=True),  # ISO 8601
     ),

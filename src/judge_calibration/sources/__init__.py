@@ -1,1 +1,16 @@
-"""Other people's files in: a declarative description for each public layout, and one generic importer."""
+"""Pairs, verdicts and labels out of other people's files: nothing is guessed, nothing imported half."""
+
+from judge_calibration.options.layout import Layout, SourceFile
+from judge_calibration.sources.layouts import layout_names, load_layout
+from judge_calibration.sources.reading import SOURCE_FILES, read_labels, read_logs, read_pairs
+
+__all__ = [
+    "SOURCE_FILES",
+    "Layout",
+    "SourceFile",
+    "layout_names",
+    "load_layout",
+    "read_labels",
+    "read_logs",
+    "read_pairs",
+]

@@ -1,0 +1,30 @@
+"""Where pairs and logs come from, how pairs are split, and which of them are judged."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from judge_calibration.options.base import Options
+from judge_calibration.options.layout import SourceFile
+
+
+class DrawOptions(Options):
+    """The subset of pairs that is judged, drawn by hash over domain x difficulty x manipulation."""
+
+    size: int | None = Field(
+        default=12, ge=1, description="number of pairs; null judges every pair that has texts"
+    )
+    salt: str = "quick set 1"
+    """Another salt draws another subset. Length plays no part, and neither does the order of the rows."""
+    sources: tuple[str, ...] = Field(default=(), description="only pairs of these sources; empty: all")
+    splits: tuple[str, ...] = Field(default=(), description="only pairs of these splits; empty: both")
+
+
+class DataPrepOptions(Options):
+    """Parameters of the pipeline `data_prep`."""
+
+    use_bank: bool = Field(default=True, description="whether the authored pair bank is part of `pairs`")
+    pair_files: tuple[SourceFile, ...] = ()
+    log_files: tuple[SourceFile, ...] = ()
+    train_share: float = Field(default=0.75, gt=0, lt=1)
+    judged: DrawOptions = DrawOptions()

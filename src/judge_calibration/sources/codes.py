@@ -1,0 +1,69 @@
+"""Codes of labels, verdicts and orders: what a file's value means, or that it means nothing known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from judge_calibration.options.layout import Codes, Scalar
+from judge_calibration.sources.fields import as_number
+from judge_calibration.sources.problems import show
+
+UNKNOWN = "?"
+NONE = ""
+_MEANINGS = ("A", "B", "first", "second", "TIE", "ABSTAIN")
+_OTHER = {"A": "B", "B": "A", "first": "second", "second": "first"}
+
+
+def code_key(value: Any) -> str | None:
+    """Return the form in which codes are compared: a number and its text are one, a boolean is apart.
+
+    Examples
+    --------
+    >>> code_key(1) == code_key("1") == code_key(1.0), code_key(True), code_key(None), code_key(" A ")
+    (True, 'true (boolean)', None, 'A')
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return f"{str(value).lower()} (boolean)"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, (int, float)):
+        return repr(value)
+    return value.strip() if isinstance(value, str) else f"{type(value).__name__}"
+
+
+class CodeTable:
+    """Looks up meanings; NONE is "no label", UNKNOWN a value that no list names."""
+
+    def __init__(self, codes: Codes) -> None:
+        self._numeric = codes.numeric
+        self._meanings: dict[str | None, str] = {}
+        for meaning in (*_MEANINGS, "none"):
+            for code in getattr(codes, meaning):
+                self._meanings[code_key(code)] = NONE if meaning == "none" else meaning
+        listed = [
+            f"{meaning} ({', '.join(show(code) for code in getattr(codes, meaning))})"
+            for meaning in (*_MEANINGS, "none")
+            if getattr(codes, meaning)
+        ]
+        if self._numeric:
+            listed.append(f"a number from {self._numeric.lowest} to {self._numeric.highest}")
+        self.wanted = "one of " + ", ".join(listed)
+
+    def meaning(self, value: Any) -> str:
+        """Return the meaning of one value."""
+        found = self._meanings.get(code_key(value), UNKNOWN)
+        if found == UNKNOWN and self._numeric:
+            number = as_number(value)
+            if number is not None and self._numeric.lowest <= number <= self._numeric.highest:
+                if number < self._numeric.tie_from:
+                    return self._numeric.low
+                return _OTHER[self._numeric.low] if number > self._numeric.tie_to else "TIE"
+        return found
+
+
+def lookup(codes: Sequence[Scalar], others: Sequence[Scalar]) -> dict[str | None, bool]:
+    """Return a table that is true for the first codes and false for the others."""
+    return {code_key(code): True for code in codes} | {code_key(code): False for code in others}

@@ -1,0 +1,556 @@
+"""Pairs out of the rows of described files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from judge_calibration.options.layout import Conversation, FieldFrom, Layout
+from judge_calibration.schemas import STAKES
+from judge_calibration.sources.codes import NONE, UNKNOWN, CodeTable, code_key, lookup
+from judge_calibration.sources.fields import (
+    Reader,
+    as_answer,
+    as_question,
+    has_entities,
+    part_ways,
+    read_messages,
+    read_transcript,
+    unescape,
+)
+from judge_calibration.sources.files import OpenFile
+from judge_calibration.sources.identity import chosen_is_a, content_hash, question_cluster
+from judge_calibration.sources.problems import Problems, show
+from judge_calibration.sources.records import Block
+
+NAMES = (
+    "domain", "difficulty", "variant", "severity", "manipulation", "twin_pair_id", "language",
+    "candidate_a", "candidate_b", "mutation_note", "mutation_diff", "source_packet_ids", "source_packet",
+)  # fmt: skip
+FIELDS = frozenset(
+    (
+        *NAMES, "source", "pair_id", "base_id", "stakes", "modified", "question", "response_a", "response_b",
+        "chosen", "rejected", "candidate_chosen", "candidate_rejected", "tie", "label", "order",
+        "quality_gap", "system", "earlier_turns", "licence", "reference_kind",
+    )
+)  # fmt: skip
+Texts = tuple[list[Any], list[Any], list[Any]]
+
+
+def check_fields(
+    layout: Layout, known: frozenset[str], needed: tuple[tuple[str, ...], ...], at: str
+) -> list[Any]:
+    """Return what is wrong with the names of the described fields: (column, found, wanted)."""
+    found = [
+        (name, "no such field", "one of " + ", ".join(sorted(known)))
+        for name in layout.fields
+        if name not in known
+    ]
+    if not any(all(name in layout.fields for name in group) for group in needed):
+        ways = " or ".join(" + ".join(group) for group in needed)
+        found.append(("fields", f"{sorted(layout.fields)}", f"{ways} in the layout of {at}"))
+    return found
+
+
+class PairBuilder:
+    """Collects the pairs of one file; the rules are applied when all rows have been seen."""
+
+    def __init__(self, layout: Layout, file: OpenFile, problems: Problems) -> None:
+        self.layout = layout
+        self.file = file
+        self.problems = problems
+        self.reader = Reader(file, problems)
+        self.notes: Counter[str] = Counter()
+        self._codes = CodeTable(layout.codes) if layout.codes else None
+        self._orders = lookup(layout.order_codes.AB, layout.order_codes.BA)
+        self._frames: list[pd.DataFrame] = []
+        self._provenance = f"{layout.layout}: {file.name} (sha256 {file.sha256[:12]}), row "
+        needed: tuple[tuple[str, ...], ...] = (
+            ("question", "response_a", "response_b"),
+            ("question", "chosen", "rejected"),
+        )
+        if layout.conversation:
+            needed = ((),)
+        for column, found, wanted in check_fields(layout, FIELDS, needed, file.given):
+            problems.add(f"layout '{layout.layout}'", None, column, found, wanted)
+        if "label" in layout.fields and not layout.codes:
+            problems.add(
+                f"layout '{layout.layout}'", None, "codes", "nothing", "what the label's values mean"
+            )
+        has_label = (
+            "label" in layout.fields or "chosen" in layout.fields or layout.votes or layout.conversation
+        )
+        if has_label and not layout.reference_kind and "reference_kind" not in layout.fields:
+            problems.add(
+                f"layout '{layout.layout}' for {file.given}",
+                None,
+                "reference_kind",
+                "nothing",
+                "human, ai, benchmark or constructed: who or what made the labels",
+            )
+
+    # -- one block ------------------------------------------------------------------------------------
+
+    def add(self, block: Block) -> None:
+        """Read a block of rows."""
+        fields = self.layout.fields
+        question, a, b = self._texts(block)
+        size = len(block.rows)
+        label = self._labels(block)
+        gap = self.reader.numbers(fields.get("quality_gap"), block, "quality_gap")
+        if self.layout.votes:
+            label, gap = self._votes(block)
+        names = {name: self.reader.names(fields.get(name), block, name) for name in NAMES}
+        if self._has_chosen():
+            a, b, label = self._place_chosen(question, a, b, self._ties(block), names, block)
+        hashes = [content_hash(q or "", x or "", y or "") for q, x, y in zip(question, a, b, strict=True)]
+        source = self._required("source", block) if "source" in fields else [_stem(self.file.name)] * size
+        if "pair_id" in fields:
+            pair_id = self._required("pair_id", block)
+        else:
+            pair_id = [f"{s}-{h[:16]}" for s, h in zip(source, hashes, strict=True)]
+        base = (
+            self._required("base_id", block)
+            if "base_id" in fields
+            else [question_cluster(q or "") for q in question]
+        )
+        language = names["language"] if "language" in fields else [self.layout.language] * size
+        licence = (
+            self.reader.names(fields["licence"], block, "licence")
+            if "licence" in fields
+            else [self.layout.licence] * size
+        )
+        frame = pd.DataFrame(
+            {
+                "pair_id": _text(pair_id),
+                "base_id": _text(base),
+                "source": _text(source),
+                **{name: _text(values) for name, values in names.items()},
+                "language": _text(language),
+                "stakes": _text(self._choices("stakes", STAKES, block, "ordinary")),
+                "modified": _text(self._choices("modified", ("A", "B"), block, None)),
+                "question": _text(question),
+                "response_a": _text(a),
+                "response_b": _text(b),
+                "reference_label": _text(label),
+                "reference_kind": _text(self._kinds(block, label)),
+                "quality_gap": pd.array(gap, dtype="Float64").astype("float64"),
+                "license": _text(licence),
+                "provenance": _text([self._provenance + str(row) for row in block.rows]),
+                "content_hash": _text(hashes),
+                "_row": block.rows,
+            }
+        )
+        self._frames.append(self._apply_text_rules(frame))
+
+    def _has_chosen(self) -> bool:
+        conversation = self.layout.conversation
+        return "chosen" in self.layout.fields or bool(conversation and conversation.a_is == "chosen")
+
+    def _texts(self, block: Block) -> Texts:
+        fields = self.layout.fields
+        if self.layout.conversation:
+            question, a, b = self._conversations(self.layout.conversation, block)
+        else:
+            first, second = ("chosen", "rejected") if "chosen" in fields else ("response_a", "response_b")
+            if not {"question", first, second} <= fields.keys():
+                return ([None] * len(block.rows), [None] * len(block.rows), [None] * len(block.rows))
+            question = self.reader.texts(fields["question"], block, "question")
+            a = self._answers(fields[first], block, first)
+            b = self._answers(fields[second], block, second)
+        if "system" in fields:
+            question = self._with_system(question, self.reader.names(fields["system"], block, "system"))
+        if "earlier_turns" in fields:
+            question, a, b = self._with_earlier_turns(question, a, b, block)
+        if self.layout.rules.html_entities == "unescape":
+            question, a, b = ([unescape(t) if t else t for t in texts] for texts in (question, a, b))
+        else:
+            self.notes["html_entities"] += sum(
+                any(text and has_entities(text) for text in row) for row in zip(question, a, b, strict=True)
+            )
+        for row, text in zip(block.rows, question, strict=True):
+            if text is not None and not text.strip():
+                self.problems.add(self.file.given, row, "question", show(text), "a question")
+        return question, a, b
+
+    def _answers(self, field: FieldFrom, block: Block, column: str) -> list[str | None]:
+        out: list[str | None] = []
+        for row, value in zip(block.rows, self.reader.values(field, block), strict=True):
+            if type(value) is str:
+                out.append(_storable(value))
+                continue
+            out.append(None)
+            name = field.column or column
+            try:
+                if not isinstance(value, (list, dict)):
+                    raise ValueError(show(value))
+                out[-1] = as_answer(read_messages(value))
+            except ValueError as error:
+                self.problems.add(self.file.given, row, name, str(error), "the answer as text")
+        return out
+
+    def _with_system(self, question: list[Any], system: list[str | None]) -> list[Any]:
+        out = []
+        for text, instruction in zip(question, system, strict=True):
+            if text is None or not instruction:
+                out.append(text)
+                continue
+            out.append(
+                as_question([{"role": "system", "content": instruction}, {"role": "user", "content": text}])
+            )
+        return out
+
+    def _with_earlier_turns(self, question: list[Any], a: list[Any], b: list[Any], block: Block) -> Texts:
+        """Lay a dialogue out: the first question is shared, each answer is the dialogue from there on."""
+        turns = self.reader.values(self.layout.fields["earlier_turns"], block)
+        out: Texts = ([], [], [])
+        for row, (last, x, y, earlier) in zip(
+            block.rows, zip(question, a, b, turns, strict=True), strict=True
+        ):
+            if not earlier or last is None or x is None or y is None:
+                new = (last, x, y)
+            elif not (
+                isinstance(earlier, list)
+                and all(
+                    isinstance(t, list) and len(t) == 3 and all(isinstance(s, str) for s in t)
+                    for t in earlier
+                )
+            ):
+                self.problems.add(
+                    self.file.given,
+                    row,
+                    "earlier_turns",
+                    show(earlier),
+                    "a list of [question, answer A, answer B]",
+                )
+                new = (last, x, y)
+            else:
+                asked = [*(turn[0] for turn in earlier), last]
+                sides = []
+                for answers in ([*(t[1] for t in earlier), x], [*(t[2] for t in earlier), y]):
+                    dialogue = [
+                        {"role": role, "content": _storable(text)}
+                        for pair in zip(asked, answers, strict=True)
+                        for role, text in zip(("user", "assistant"), pair, strict=True)
+                    ]
+                    sides.append(dialogue)
+                shared, rest_a, rest_b = part_ways(*sides)
+                new = (as_question(shared), as_answer(rest_a), as_answer(rest_b))
+            for column, value in zip(out, new, strict=True):
+                column.append(value)
+        return out
+
+    def _conversations(self, conversation: Conversation, block: Block) -> Texts:
+        read: Callable[[Any], list[dict[str, str]]] = read_messages
+        if conversation.form == "transcript":
+            read = _transcript_reader(conversation)
+        sides = (self.reader.values(conversation.a, block), self.reader.values(conversation.b, block))
+        out: Texts = ([], [], [])
+        for row, pair in zip(block.rows, zip(*sides, strict=True), strict=True):
+            new: tuple[Any, Any, Any] = (None, None, None)
+            try:
+                shared, rest_a, rest_b = part_ways(*(read(value) for value in pair))
+                if not shared:
+                    raise ValueError("two conversations that share no first turn")
+                new = (as_question(shared), as_answer(rest_a), as_answer(rest_b))
+            except ValueError as error:
+                column = f"{conversation.a.column}/{conversation.b.column}"
+                self.problems.add(
+                    self.file.given,
+                    row,
+                    column,
+                    str(error),
+                    "two conversations that start alike and end in answers",
+                )
+            for column_values, value in zip(out, new, strict=True):
+                column_values.append(value)
+        return out
+
+    def _labels(self, block: Block) -> list[str | None]:
+        if "label" not in self.layout.fields or self._codes is None:
+            return [None] * len(block.rows)
+        field = self.layout.fields["label"]
+        values = self.reader.values(field, block)
+        orders = self._order(block) if self.layout.order_mode == "shown" else ["AB"] * len(block.rows)
+        return read_labels_of(
+            values, orders, self._codes, block.rows, self.file.given, field.column or "label", self.problems
+        )
+
+    def _order(self, block: Block) -> list[str | None]:
+        if "order" not in self.layout.fields:
+            self.problems.add(
+                f"layout '{self.layout.layout}'",
+                None,
+                "order",
+                "no such field",
+                "the order: labels name places",
+            )
+            return [None] * len(block.rows)
+        return read_orders(self.reader, self.layout.fields["order"], self._orders, block, self.problems)
+
+    def _votes(self, block: Block) -> tuple[list[str | None], list[float | None]]:
+        votes = self.layout.votes
+        assert votes is not None
+        columns = [
+            self.reader.numbers(field, block, name) if field else [0.0] * len(block.rows)
+            for name, field in (("A", votes.a), ("B", votes.b), ("TIE", votes.tie))
+        ]
+        labels: list[str | None] = []
+        gaps: list[float | None] = []
+        for a, b, tie in zip(*columns, strict=True):
+            counts = {"A": a or 0.0, "B": b or 0.0, "TIE": tie or 0.0}
+            total, most = sum(counts.values()), max(counts.values())
+            first = [label for label, count in counts.items() if count == most]
+            labels.append(None if total == 0 else first[0] if len(first) == 1 else "TIE")
+            gaps.append(None if total == 0 else abs(counts["A"] - counts["B"]) / total)
+        return labels, gaps
+
+    def _ties(self, block: Block) -> list[bool]:
+        field = self.layout.fields.get("tie")
+        values = self.reader.values(field, block) if field else [False] * len(block.rows)
+        for row, value in zip(block.rows, values, strict=True):
+            if not isinstance(value, bool):
+                self.problems.add(self.file.given, row, "tie", show(value), "true or false")
+        return [value is True for value in values]
+
+    def _place_chosen(
+        self, question: list[Any], chosen: list[Any], rejected: list[Any], ties: list[bool],
+        names: dict[str, list[str | None]], block: Block,
+    ) -> tuple[list[Any], list[Any], list[str | None]]:  # fmt: skip
+        fields = self.layout.fields
+        by_chosen = self.reader.names(fields.get("candidate_chosen"), block, "candidate_chosen")
+        by_rejected = self.reader.names(fields.get("candidate_rejected"), block, "candidate_rejected")
+        a: list[Any] = []
+        b: list[Any] = []
+        labels: list[str | None] = []
+        rows = zip(question, chosen, rejected, ties, by_chosen, by_rejected, strict=True)
+        for number, (q, good, bad, tie, who_good, who_bad) in enumerate(rows):
+            at_a = chosen_is_a(q or "", good or "", bad or "")
+            a.append(good if at_a else bad)
+            b.append(bad if at_a else good)
+            labels.append("TIE" if tie else "A" if at_a else "B")
+            if who_good or who_bad:
+                names["candidate_a"][number] = who_good if at_a else who_bad
+                names["candidate_b"][number] = who_bad if at_a else who_good
+        return a, b, labels
+
+    def _required(self, name: str, block: Block) -> list[str]:
+        field = self.layout.fields[name]
+        values = self.reader.names(field, block, name)
+        for row, value in zip(block.rows, values, strict=True):
+            if value is None or not value.strip():
+                self.problems.add(
+                    self.file.given,
+                    row,
+                    field.column or name,
+                    "nothing" if value is None else show(value),
+                    f"a {name}",
+                )
+        return [value or "" for value in values]
+
+    def _choices(
+        self, name: str, allowed: tuple[str, ...], block: Block, default: str | None
+    ) -> list[str | None]:
+        field = self.layout.fields.get(name)
+        if field is None:
+            return [default] * len(block.rows)
+        values = self.reader.names(field, block, name)
+        for row, value in zip(block.rows, values, strict=True):
+            if value is not None and value not in allowed:
+                self.problems.add(
+                    self.file.given, row, field.column or name, show(value), "one of " + ", ".join(allowed)
+                )
+        return [default if value is None else value for value in values]
+
+    def _kinds(self, block: Block, labels: list[str | None]) -> list[str | None]:
+        kinds = self._choices(
+            "reference_kind", ("human", "ai", "benchmark", "constructed"), block, self.layout.reference_kind
+        )
+        return [None if label is None else kind for label, kind in zip(labels, kinds, strict=True)]
+
+    # -- rules ----------------------------------------------------------------------------------------
+
+    def _apply_text_rules(self, frame: pd.DataFrame) -> pd.DataFrame:
+        rules = self.layout.rules
+        flags: list[list[str]] = [[] for _ in range(len(frame))]
+        keep = [True] * len(frame)
+        labels = frame["reference_label"].tolist()
+        kinds = frame["manipulation"].tolist()
+        variants = frame["variant"].tolist()
+        touched = False
+        for i, (x, y) in enumerate(
+            zip(frame["response_a"].tolist(), frame["response_b"].tolist(), strict=True)
+        ):
+            if not isinstance(x, str) or not isinstance(y, str):
+                continue  # already a problem
+            if not x.strip() or not y.strip():
+                touched = True
+                self.notes["empty_response"] += 1
+                flags[i].append("empty_response")
+                if rules.empty_response == "refuse":
+                    side = "response_a" if not x.strip() else "response_b"
+                    self.problems.add(
+                        self.file.given,
+                        int(frame["_row"].iloc[i]),
+                        self._side_name(side),
+                        show(x if side == "response_a" else y),
+                        "an answer (or `rules: {empty_response: keep}` if the candidate really said nothing)",
+                    )
+                keep[i] = rules.empty_response != "drop"
+            if x == y:
+                touched = True
+                self.notes["identical_responses"] += 1
+                flags[i].append("identical_responses")
+                decisive = labels[i] in ("A", "B")
+                if decisive:
+                    self.notes["identical_responses_with_a_winner"] += 1
+                    flags[i].append("identical_responses_with_a_winner")
+                if rules.identical_responses == "refuse":
+                    self.problems.add(
+                        self.file.given,
+                        int(frame["_row"].iloc[i]),
+                        None,
+                        "the same answer twice",
+                        "two answers",
+                    )
+                if decisive and rules.identical_responses == "unlabel":
+                    labels[i] = None
+                keep[i] = keep[i] and rules.identical_responses != "drop"
+                if not isinstance(kinds[i], str):
+                    kinds[i], variants[i] = "identity", "as_imported"
+        if touched:
+            frame["reference_label"] = _text([v if isinstance(v, str) else None for v in labels])
+            frame["manipulation"] = _text([v if isinstance(v, str) else None for v in kinds])
+            frame["variant"] = _text([v if isinstance(v, str) else None for v in variants])
+        frame["import_flags"] = _text([_json_list(found) for found in flags])
+        if rules.missing_label == "drop":
+            unlabelled = frame["reference_label"].isna()
+            self.notes["dropped_without_label"] += int(unlabelled.sum())
+            keep = [k and not u for k, u in zip(keep, unlabelled, strict=True)]
+        dropped = keep.count(False)
+        if dropped:
+            self.notes["dropped"] += dropped
+            frame = frame[pd.Series(keep, index=frame.index)]
+        return frame
+
+    def _side_name(self, side: str) -> str:
+        field = self.layout.fields.get(side)
+        return field.column if field is not None and field.column else side
+
+    def finish(self) -> pd.DataFrame:
+        """Return all pairs of the file, repeated rows treated as the rules say."""
+        self.reader.note_missing_columns()
+        if not self._frames:
+            return pd.DataFrame()
+        frame = pd.concat(self._frames, ignore_index=True)
+        self._frames = []
+        return self._resolve_repeated(frame)
+
+    def _resolve_repeated(self, frame: pd.DataFrame) -> pd.DataFrame:
+        repeated = frame["pair_id"].duplicated(keep=False)
+        if not repeated.any():
+            return frame
+        rule = self.layout.rules.repeated_rows
+        column = self.layout.fields["pair_id"].column if "pair_id" in self.layout.fields else None
+        drop: list[Any] = []
+        for pair_id, group in frame[repeated].groupby("pair_id", sort=False):
+            rows = [int(row) for row in group["_row"]]
+            what = show(pair_id) if column else "the same question and answers"
+            if len(set(group["content_hash"])) > 1:
+                self.problems.add(
+                    self.file.given, rows[1], column or "pair_id",
+                    f"{what} with other texts than in row {rows[0]}", "one pair an id",
+                )  # fmt: skip
+                continue
+            labels = [label if isinstance(label, str) else None for label in group["reference_label"]]
+            agree = len(set(labels)) == 1
+            if rule == "refuse" or (rule == "merge" and not agree):
+                told = "the same label" if agree else f"labels {labels[:6]}"
+                self.problems.add(
+                    self.file.given, rows[1], column or "pair_id", f"{what} as in row {rows[0]}, with {told}",
+                    "each pair once (or a rule: `repeated_rows: merge`, `merge_unlabel` or `majority`)",
+                )  # fmt: skip
+                continue
+            self.notes["repeated_rows"] += len(rows) - 1
+            drop.extend(group.index[1:])
+            if not agree:
+                self.notes["repeated_rows_in_conflict"] += 1
+                counts = Counter(label for label in labels if label is not None).most_common()
+                clear = len(counts) == 1 or counts[0][1] > counts[1][1]
+                label = (counts[0][0] if clear else "TIE") if rule == "majority" else None
+                frame.loc[group.index[0], "reference_label"] = label
+                if label is None:
+                    frame.loc[group.index[0], "reference_kind"] = None
+        return frame.drop(index=drop).reset_index(drop=True)
+
+
+def read_labels_of(
+    values: list[Any], orders: list[Any], codes: CodeTable, rows: list[int], file: str, column: str,
+    problems: Problems,
+) -> list[str | None]:  # fmt: skip
+    """Return labels by candidate identity; a value outside the codes is a problem, "no label" is null."""
+    cache: dict[Any, str] = {}
+    out: list[str | None] = []
+    for value, order, row in zip(values, orders, rows, strict=True):
+        key = (type(value), value) if value is None or isinstance(value, (str, int, float, bool)) else None
+        meaning = cache.get(key, UNKNOWN) if key is not None else UNKNOWN
+        if meaning == UNKNOWN:
+            meaning = codes.meaning(value)
+            if meaning == UNKNOWN:
+                problems.add(file, row, column, show(value), codes.wanted)
+                out.append(None)
+                continue
+            cache[key] = meaning
+        if meaning == NONE:
+            out.append(None)
+        elif meaning in ("first", "second"):
+            out.append(None if order is None else "A" if (meaning == "first") == (order == "AB") else "B")
+        else:
+            out.append(meaning)
+    return out
+
+
+def read_orders(
+    reader: Reader, field: FieldFrom, table: dict[str | None, bool], block: Block, problems: Problems
+) -> list[str | None]:
+    """Return AB or BA for each row; another value is a problem."""
+    out: list[str | None] = []
+    for row, value in zip(block.rows, reader.values(field, block), strict=True):
+        key = code_key(value)
+        if key not in table:
+            problems.add(
+                reader.file.given, row, field.column or "order", show(value),
+                "an order: one of " + ", ".join(str(code) for code in table),
+            )  # fmt: skip
+        out.append("AB" if table.get(key, True) else "BA")
+    return out
+
+
+def _transcript_reader(conversation: Conversation) -> Callable[[Any], list[dict[str, str]]]:
+    def read(value: Any) -> list[dict[str, str]]:
+        if not isinstance(value, str):
+            raise ValueError(show(value))
+        return read_transcript(value, conversation.user_marker, conversation.assistant_marker)
+
+    return read
+
+
+def _storable(text: str) -> str:
+    from judge_calibration.text import to_storable
+
+    return text if text.isascii() else to_storable(text)
+
+
+def _stem(name: str) -> str:
+    return name.split(".")[0] or name
+
+
+def _text(values: list[Any]) -> pd.api.extensions.ExtensionArray:
+    return pd.array(values, dtype="str")
+
+
+def _json_list(values: list[str]) -> str | None:
+    return "[" + ",".join(f'"{value}"' for value in values) + "]" if values else None

@@ -83,7 +83,7 @@ class ProtocolUse(Options):
     """For geval: ``overall`` or ``per_criterion`` scores; for attribute: ``stated`` or ``likelihood``."""
     examples: str | None = None
     """For likelihood and attribute: the name of a set in `example_sets`."""
-    label_bias: dict[str, float] = {}
+    label_bias: dict[str, float] = Field(default_factory=dict)
     """For readings of log-probabilities: natural-log units taken off each shown label's log-probability."""
 
     @field_validator("constraints")
@@ -135,7 +135,7 @@ class JudgeSpec(Options):
     source_access: SourceAccess | None = None
     """Null: the run's policy."""
     serving: str | None = None
-    """A declared label of how the model is served (batch size, hardware); another label, another instrument."""
+    """A declared label of how the model is served (batch size, hardware); part of the instrument."""
     weights: Weights | None = None
     """For weights that one serves oneself; for the embedded model it is found out."""
     transport: TransportOptions = TransportOptions()
@@ -193,10 +193,10 @@ class JudgingOptions(Options):
         "style",
     )
     """The order in which `decomposed` weighs its five assessments: the first that is not a tie decides."""
-    criteria_sets: dict[str, tuple[Criterion, ...]] = {}
+    criteria_sets: dict[str, tuple[Criterion, ...]] = Field(default_factory=dict)
     """Sets of criteria beside, or in place of, the two that come along (correctness_first,
     instruction_first)."""
-    example_sets: dict[str, tuple[Example, ...]] = {}
+    example_sets: dict[str, tuple[Example, ...]] = Field(default_factory=dict)
     prompt_files: tuple[str, ...] = ()
     """YAML files of one's own prompts, each a protocol; paths from the project's root."""
     asking: AskingOptions = AskingOptions()

@@ -1,0 +1,1 @@
+"""Protocols: each owns its prompt and its parser together."""

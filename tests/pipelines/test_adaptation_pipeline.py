@@ -39,7 +39,7 @@ def test_reweighting_gains_on_the_simulated_panel_and_everything_is_marked():
     assert table["judge_id"].str.startswith("SIMULATED").all()
     full = table[table["budget"] == "full"]
     assert len(full) == 6
-    assert (full["accuracy"] > 0.75).all()
+    assert (full["accuracy"] > 0.7).all()
     assert (full["delta_low"] <= full["delta"]).all()
     assert catalog["sample_efficiency"].load()["budget"].tolist() == ["32", "full"]
     assert catalog["splits"].load()["split"].value_counts().to_dict() == {"train": 30, "test": 10}

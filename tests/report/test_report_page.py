@@ -1,0 +1,145 @@
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from judge_calibration.options.reporting import RegionOptions
+from judge_calibration.report import sections
+from judge_calibration.report.answers import answer_for
+from judge_calibration.report.blocks import csv_link
+from judge_calibration.report.page import render_page
+from judge_calibration.report.wording import share_with_interval
+
+METRICS = [
+    *("C", "C2", "phi", "order_excess", "A", "A_dec", "q", "A_max"),
+    *("gap", "PR", "T_product", "T_direct", "T_pair", "first_share"),
+]
+
+
+def trust_row(**values):
+    row = {
+        "source": "pair_bank",
+        "judge_id": "j",
+        "protocol": "direct",
+        "constraint": "none",
+        "temperature": 0.0,
+        "instrument_id": "i",
+        "view": "strict",
+        "reduction": "first_read",
+        "slice_by": "all",
+        "slice": "all",
+        "n_pairs": 40,
+        "n_clusters": 40,
+        "repetitions": 3,
+        "undefined": "{}",
+    }
+    for metric in METRICS:
+        row |= {metric: np.nan, f"{metric}_low": np.nan, f"{metric}_high": np.nan}
+    return row | values
+
+
+class TestAnswers:
+    def test_a_judge_that_always_says_a_is_called_that(self):
+        row = trust_row(
+            C=1.0, phi=1.0, A=0.5, T_direct=0.0, T_direct_low=0.0, T_direct_high=0.09, first_share=1.0
+        )
+        answer = answer_for(row, {"valid": 240}, RegionOptions())
+        assert answer.headline.startswith(
+            "always picks the first answer; 0 % of its verdicts are trustworthy"
+        )
+        assert "interval 0 to 9" in answer.headline
+        assert answer.tone == "bad"
+
+    @pytest.mark.parametrize(
+        ("c", "phi", "words"),
+        [
+            (0.99, 0.02, "repeats its verdicts and keeps them"),
+            (0.99, 0.60, "repeats its verdicts but changes them with the order"),
+            (0.50, 0.02, "noisy between repetitions but fair"),
+            (0.50, 0.60, "between repetitions and with the order"),
+        ],
+    )
+    def test_regions_are_worded(self, c, phi, words):
+        row = trust_row(C=c, phi=phi, A=0.5, T_direct=0.3, first_share=0.5)
+        assert words in answer_for(row, {"valid": 10}, RegionOptions()).headline
+
+    def test_without_references_nothing_is_said_about_right(self):
+        answer = answer_for(trust_row(C=1.0, phi=0.0, first_share=0.5), {"valid": 5}, RegionOptions())
+        assert "no reference labels" in answer.headline
+        assert answer.tone == "unknown"
+
+    def test_a_judge_without_any_verdict_gets_no_number(self):
+        answer = answer_for(trust_row(), {"malformed": 7, "valid": 0}, RegionOptions())
+        assert answer.headline == "gave no verdict at all: 7 replies malformed."
+
+    def test_failures_above_five_percent_are_said(self):
+        row = trust_row(C=1.0, phi=0.0, T_direct=0.9, first_share=0.5)
+        assert "10.0 % of its 100 judgments" in " ".join(
+            answer_for(row, {"valid": 90, "refusal": 10}, RegionOptions()).details
+        )
+
+
+class TestWording:
+    def test_undefined_is_a_reason_not_a_zero(self):
+        row = trust_row(undefined=json.dumps({"C": "one_repetition"}))
+        assert share_with_interval(row, "C") == "undefined: only one repetition"
+
+    def test_a_value_without_interval_stands_alone(self):
+        assert share_with_interval(trust_row(C=0.5), "C") == "50.0 %"
+
+
+class TestDownloads:
+    @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\tx"])
+    def test_no_cell_is_a_formula(self, text):
+        import base64
+
+        link = csv_link(pd.DataFrame({"a": [text], "n": [-1.5]}))
+        content = base64.b64decode(link.partition("base64,")[2]).decode()
+        assert f"'{text}" in content
+        assert ",-1.5" in content
+
+
+class TestPage:
+    def page(self):
+        evil = "<script>alert(1)</script>"
+        trust = pd.DataFrame(
+            [
+                trust_row(judge_id=evil, C=1.0, phi=0.5, A=0.5, A_max=0.75, T_direct=0.2, first_share=0.7),
+                trust_row(judge_id=evil, slice_by="domain", slice=evil, C=1.0, phi=0.5, first_share=0.7),
+            ]
+        )
+        cell = {name: trust[name][0] for name in sections.CELL}
+        outcomes = pd.DataFrame([cell | {"outcome": "valid", "n": 10, "share": 1.0}])
+        regions = RegionOptions()
+        parts = [
+            sections.trust_section(trust, regions),
+            sections.slices_section(trust),
+            sections.outcomes_section(outcomes),
+            sections.instrument_section({"id": {"system_prompt": f"</script>{evil}"}}),
+            sections.limits_section(sections.LIMITS),
+        ]
+        return render_page("Title", "Summary", sections.answers(trust, outcomes, regions), parts)
+
+    def test_planted_scripts_do_not_run(self):
+        page = self.page()
+        assert "<script>alert" not in page
+        assert "</script>&lt;" not in page
+        # the page's own two scripts and the packed library
+        assert len(re.findall(r"<script", page)) == 2
+
+    def test_nothing_is_asked_of_a_network(self):
+        page = re.sub(r'(?s)<script type="text/plain".*?</script>', "", self.page())
+        assert not re.findall(r"""(?:src|href)=["'](?!#|data:)""", page)
+        assert "default-src 'none'" in page
+
+    def test_equal_input_gives_equal_bytes_under_5_megabytes(self):
+        page = self.page()
+        assert page == self.page()
+        assert len(page.encode()) < 5_000_000
+
+    def test_a_section_without_data_names_the_command(self):
+        empty = pd.DataFrame([trust_row()]).iloc[:0]
+        block = sections.trust_section(empty, RegionOptions()).blocks[0]
+        assert block.command == "kedro run --pipeline judging"

@@ -7,6 +7,7 @@ True
 """
 
 from judge_calibration.bank.build import build_pairs, published
+from judge_calibration.bank.design import DesignCheck, check_design
 from judge_calibration.bank.tasks import Bank, BankError, load_bank
 
-__all__ = ["Bank", "BankError", "build_pairs", "load_bank", "published"]
+__all__ = ["Bank", "BankError", "DesignCheck", "build_pairs", "check_design", "load_bank", "published"]

@@ -109,6 +109,7 @@ def _sides(made: Iterable[tuple[TaskFile, list[Variant]]]) -> dict[tuple[str, st
                 continue
             # Correctness pairs alternate within those with the same twins, so that the twins balance, too.
             key = (
+                variant.variant == "same_bytes",
                 "polished_but_wrong" in extra,
                 "injection" in extra,
                 *_cell(file.task),

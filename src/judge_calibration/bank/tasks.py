@@ -35,7 +35,9 @@ TaskId = Annotated[str, StringConstraints(pattern=r"^[a-z]\d{3,5}$")]
 
 
 class BankError(ProblemsError):
-    """Files of a pair bank cannot be read, or the bank breaks its design. All faults are in the list."""
+    """Files of a pair bank cannot be read, or the bank breaks its design. Every fault is printed."""
+
+    shown = 10_000
 
 
 class Passage(Options):

@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+from judge_calibration.profiles.agreement import item_tables
+from judge_calibration.profiles.camps import camps
+from judge_calibration.profiles.correlation import (
+    half_sample_reliability,
+    identical_preference_null,
+    profile_correlations,
+    spearman_brown,
+)
+from judge_calibration.profiles.direction_kappa import direction_kappa, direction_table, three_category_kappa
+from judge_calibration.profiles.matched_items import gap_summary, matched_gap
+from judge_calibration.profiles.panel_simulation import simulate_panel
+from judge_calibration.profiles.storage import pack, unpack, unpack_stable
+from judge_calibration.profiles.two_way_interval import two_way_interval
+
+
+class TestStorage:
+    def test_all_nine_codes_come_back(self):
+        first, second = np.repeat([-1, 0, 1], 3).astype(np.int8), np.tile([-1, 0, 1], 3).astype(np.int8)
+        codes = pack(first, second)
+        assert codes.tolist() == list(range(9))
+        np.testing.assert_array_equal(np.stack(unpack(codes)), np.stack([first, second]))
+        np.testing.assert_array_equal(unpack_stable(codes), np.where(first == second, first, 0))
+
+
+class TestCamps:
+    def test_within_and_across_are_pooled_over_judge_pairs(self):
+        # two judges for A agree (1/1); two for B disagree (0/1): within 1/2; across: A's say +1, B's +1 and -1: 2/4
+        stable = np.array([[1], [1], [1], [-1]], dtype=np.int8)
+        result = camps(stable, np.array([1, 1, -1, -1], dtype=np.int8))
+        assert (result.within, result.across, result.undefined) == (0.5, 0.5, None)
+
+    def test_a_camp_under_two_is_said(self):
+        result = camps(np.ones((2, 3), dtype=np.int8), np.array([1, -1], dtype=np.int8))
+        assert result.undefined == "camp_under_two"
+        assert np.isnan(result.within)
+
+
+class TestKappa:
+    def test_one_category_is_undefined_with_raw_agreement(self):
+        ones = np.ones(5, dtype=np.int8)
+        result = direction_kappa(ones, ones)
+        assert np.isnan(result.kappa)
+        assert (result.agreement, result.cells, result.undefined) == (1.0, 5, "one_category")
+
+    def test_no_joint_cell_is_undefined(self):
+        assert direction_kappa(np.array([1, 0]), np.array([0, 1])).undefined == "no_cells"
+
+    def test_marginals_are_a_choice(self):
+        first = np.array([1, 1, -1, -1, 1, 1])
+        second = np.array([1, -1, -1, -1, 0, 0])
+        # joint: up .5 and .25, chance .5, agreement .75: kappa .5; own: up 4/6 and 1/4, chance .41667: .5714
+        assert direction_kappa(first, second).kappa == pytest.approx(0.5)
+        assert direction_kappa(first, second, "own").kappa == pytest.approx(4 / 7)
+
+    def test_three_categories_equal_scikit_learn(self):
+        from sklearn.metrics import cohen_kappa_score
+
+        rng = np.random.default_rng(1)
+        a, b = rng.integers(-1, 2, 300), rng.integers(-1, 2, 300)
+        assert three_category_kappa(direction_table(a, b)).kappa == pytest.approx(cohen_kappa_score(a, b))
+
+
+class TestMatchedItems:
+    def test_item_average_and_cell_pool_differ(self):
+        # item 1: 4 joint cells, 4 agree; item 2: 1 joint cell, 0 agree: pooled 4/5, averaged 1/2
+        stable = np.array([[[1, 1, 1, 1], [1, 0, 0, 0]], [[1, 1, 1, 1], [-1, 0, 0, 0]]], dtype=np.int8)
+        table = matched_gap(stable, np.array([[1, 1], [1, -1]], dtype=np.int8), ("a", "b"))
+        row = table.iloc[0]
+        assert (row["cell_pooled"], row["item_averaged"], row["preference"]) == (0.8, 0.5, 0.5)
+        assert gap_summary(table)["positive_pairs"] == 1
+
+    def test_no_matched_item_is_undefined(self):
+        table = matched_gap(np.zeros((2, 1, 1), dtype=np.int8), np.ones((2, 1), dtype=np.int8), ("a", "b"))
+        assert table["undefined"].tolist() == ["no_matched_item"]
+        assert np.isnan(gap_summary(table)["mean_gap"])
+
+
+class TestProfileCorrelation:
+    def test_identical_preferences_have_a_ratio_near_one_and_opposite_ones_do_not(self):
+        options = {"n_judges": 4, "n_items": 3_000, "n_attributes": 15, "resolution": (0.5, 0.9)}
+        same = simulate_panel(3, preferences="identical", **options)
+        ratio = identical_preference_null(same.stable, same.verdicts, seed=1, repetitions=5).ratio
+        assert abs(ratio - 1) < 0.1
+        apart = simulate_panel(3, preferences="opposite", **options)
+        result = identical_preference_null(apart.stable, apart.verdicts, seed=1, repetitions=5)
+        assert result.observed < 0
+        assert not result.ratio > 0.5
+
+    def test_constant_and_undefined_profiles_have_reasons(self):
+        profiles = np.array([[1.0, 1.0], [1.0, 2.0], [np.nan, np.nan]])
+        reasons = profile_correlations(profiles, ("a", "b", "c"))["undefined"].tolist()
+        assert reasons == ["constant_profile", "undefined_profile", "undefined_profile"]
+
+    def test_spearman_brown_worked_values(self):
+        assert spearman_brown(0.5).corrected == pytest.approx(2 / 3)
+        assert spearman_brown(-0.2).flag == "negative_half_correlation"
+        assert np.isnan(spearman_brown(-1.0).corrected)
+
+    def test_reliability_of_a_strong_profile_is_high(self):
+        panel = simulate_panel(4, 1, 4_000, 8, resolution=(0.9, 0.9))
+        table = half_sample_reliability(panel.stable[0], panel.verdicts[0], seed=2, splits=3)
+        assert (table["corrected"] > 0.9).all()
+
+
+class TestTwoWayInterval:
+    def test_holds_the_value_and_is_wider_than_by_item(self):
+        panel = simulate_panel(6, 8, 120, 20)
+        tables = list(item_tables(panel.stable))
+        joint = np.concatenate([t.joint for t in tables])
+        agree = np.concatenate([t.agree for t in tables])
+        result = two_way_interval(joint, agree, seed=3, resamples=400)
+        assert result.two_way[0] <= result.value <= result.two_way[1]
+        width = [high - low for low, high in (result.by_item, result.two_way)]
+        assert width[1] > width[0]
+
+    def test_few_judges_get_no_interval_by_judge(self):
+        result = two_way_interval(np.full((20, 2, 2), 3), np.full((20, 2, 2), 2), seed=0, resamples=50)
+        assert np.isnan(result.two_way).all()
+        assert not np.isnan(result.by_item).any()

@@ -27,7 +27,7 @@ class TestStorage:
 
 class TestCamps:
     def test_within_and_across_are_pooled_over_judge_pairs(self):
-        # two judges for A agree (1/1); two for B disagree (0/1): within 1/2; across: A's say +1, B's +1 and -1: 2/4
+        # two judges for A agree (1/1), two for B do not (0/1): within 1/2; across: 2 of 4
         stable = np.array([[1], [1], [1], [-1]], dtype=np.int8)
         result = camps(stable, np.array([1, 1, -1, -1], dtype=np.int8))
         assert (result.within, result.across, result.undefined) == (0.5, 0.5, None)

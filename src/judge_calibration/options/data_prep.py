@@ -12,7 +12,7 @@ class DrawOptions(Options):
     """The subset of pairs that is judged, drawn by hash over domain x difficulty x manipulation."""
 
     size: int | None = Field(
-        default=12, ge=1, description="number of pairs; null judges every pair that has texts"
+        default=12, ge=0, description="number of pairs; null judges every pair that has texts, 0 none"
     )
     salt: str = "quick set 1"
     """Another salt draws another subset. Length plays no part, and neither does the order of the rows."""
@@ -24,6 +24,9 @@ class DataPrepOptions(Options):
     """Parameters of the pipeline `data_prep`."""
 
     use_bank: bool = Field(default=True, description="whether the authored pair bank is part of `pairs`")
+    private_sentinel: str | None = Field(
+        default=None, description="folder of task files whose pairs are sentinels and are never published"
+    )
     pair_files: tuple[SourceFile, ...] = ()
     log_files: tuple[SourceFile, ...] = ()
     train_share: float = Field(default=0.75, gt=0, lt=1)

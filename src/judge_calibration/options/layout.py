@@ -50,6 +50,7 @@ class FieldFrom(Options):
     match: str | None = Field(
         default=None, description="regular expression; group 1 is the value, no match is null"
     )
+    optional: bool = Field(default=False, description="the file may lack the column; then nothing is read")
     replace: dict[str, str] = Field(default_factory=dict, description="whole values replaced by others")
 
     @model_validator(mode="before")

@@ -6,6 +6,7 @@ import html
 import json
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from judge_calibration.options.layout import FieldFrom
@@ -36,6 +37,23 @@ class Reader:
         self.problems = problems
         self._seen: dict[str, bool] = {}
         self._names: dict[str, None] = {}
+        self._absent: set[str] = set()
+
+    def present(self, fields: Mapping[str, FieldFrom], block: Block) -> dict[str, FieldFrom]:
+        """Return the described fields without the optional ones whose column this block lacks."""
+        self._names.update(dict.fromkeys(_names_of(block)))
+        found = {}
+        for name, field in fields.items():
+            if field.optional and field.column is not None and self._find(field.column, block) is None:
+                self._absent.add(field.column)
+            else:
+                found[name] = field
+        return found
+
+    def unread_columns(self) -> list[str]:
+        """Return the file's columns that no described field reads, sorted."""
+        used = {name for column in self._seen for name in (column, column.split(".")[0])}
+        return sorted(name for name in self._names if name not in used and not name.startswith("_"))
 
     # -- values ---------------------------------------------------------------------------------------
 
@@ -78,7 +96,7 @@ class Reader:
             return [next((v for v in row if v is not None), None) for row in zip(*parts, strict=True)]
         return [field.const] * size
 
-    def _column(self, name: str, block: Block) -> list[Any]:
+    def _find(self, name: str, block: Block) -> list[Any] | None:
         values = block.column(name)
         if values is None and "." in name:
             first, *rest = name.split(".")
@@ -87,9 +105,12 @@ class Reader:
                 values = [_walk(value, rest) for value in outer]
                 if all(value is ABSENT for value in values):
                     values = None
+        return values
+
+    def _column(self, name: str, block: Block) -> list[Any]:
+        values = self._find(name, block)
         self._seen[name] = self._seen.get(name, False) or values is not None
         if values is None:
-            self._names.update(dict.fromkeys(_names_of(block)))
             return [None] * len(block.rows)
         return [None if value is ABSENT else value for value in values]
 
@@ -112,6 +133,18 @@ class Reader:
             if not seen:
                 self.problems.add(
                     self.file.given, None, name, unknown_column(name, list(self._names)), f"a column '{name}'"
+                )
+        # An optional column under a misspelt name would be left out without a word.
+        absent = [name for name in self._absent if name not in self._names]
+        for name in self.unread_columns():
+            close = get_close_matches(name, absent, n=1, cutoff=0.8)
+            if close:
+                self.problems.add(
+                    self.file.given,
+                    None,
+                    name,
+                    "a column that nothing reads",
+                    f"'{close[0]}' if that is meant, else a name less like it",
                 )
 
     # -- texts ----------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ class LabelBuilder:
         self.problems = problems
         self.reader = Reader(file, problems)
         self.notes: Counter[str] = Counter()
+        self.fields = layout.fields
         self._codes = CodeTable(layout.codes) if layout.codes else None
         self._orders = lookup(layout.order_codes.AB, layout.order_codes.BA)
         self._frames: list[pd.DataFrame] = []
@@ -43,7 +44,8 @@ class LabelBuilder:
 
     def add(self, block: Block) -> None:
         """Read a block of rows."""
-        fields = self.layout.fields
+        self.fields = self.reader.present(self.layout.fields, block)
+        fields = self.fields
         if self._codes is None or not {"pair_id", "annotator_id", "label"} <= fields.keys():
             return
         order: list[str | None] = [None] * len(block.rows)

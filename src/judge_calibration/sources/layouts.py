@@ -102,7 +102,8 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
             and isinstance(value, Mapping)
             and isinstance(merged.get(name), Mapping)
         ):
-            merged[name] = {**merged[name], **value}
+            # Null takes a field away.
+            merged[name] = {k: v for k, v in {**merged[name], **value}.items() if v is not None}
         else:
             merged[name] = value
     return merged

@@ -64,6 +64,8 @@ class PairBuilder:
         self.problems = problems
         self.reader = Reader(file, problems)
         self.notes: Counter[str] = Counter()
+        self.fields = layout.fields
+        self._told = False
         self._codes = CodeTable(layout.codes) if layout.codes else None
         self._orders = lookup(layout.order_codes.AB, layout.order_codes.BA)
         self._frames: list[pd.DataFrame] = []
@@ -80,25 +82,16 @@ class PairBuilder:
             problems.add(
                 f"layout '{layout.layout}'", None, "codes", "nothing", "what the label's values mean"
             )
-        has_label = (
-            "label" in layout.fields or "chosen" in layout.fields or layout.votes or layout.conversation
-        )
-        if has_label and not layout.reference_kind and "reference_kind" not in layout.fields:
-            problems.add(
-                f"layout '{layout.layout}' for {file.given}",
-                None,
-                "reference_kind",
-                "nothing",
-                "human, ai, benchmark or constructed: who or what made the labels",
-            )
 
     # -- one block ------------------------------------------------------------------------------------
 
     def add(self, block: Block) -> None:
         """Read a block of rows."""
-        fields = self.layout.fields
+        self.fields = self.reader.present(self.layout.fields, block)
+        fields = self.fields
         question, a, b = self._texts(block)
         size = len(block.rows)
+        self._check_kind()
         label = self._labels(block)
         gap = self.reader.numbers(fields.get("quality_gap"), block, "quality_gap")
         if self.layout.votes:
@@ -146,12 +139,29 @@ class PairBuilder:
         )
         self._frames.append(self._apply_text_rules(frame))
 
+    def _check_kind(self) -> None:
+        has_label = "label" in self.fields or self._has_chosen() or self.layout.votes is not None
+        if (
+            has_label
+            and not self.layout.reference_kind
+            and "reference_kind" not in self.fields
+            and not self._told
+        ):
+            self._told = True
+            self.problems.add(
+                f"layout '{self.layout.layout}' for {self.file.given}",
+                None,
+                "reference_kind",
+                "nothing",
+                "human, ai, benchmark or constructed: who or what made the labels",
+            )
+
     def _has_chosen(self) -> bool:
         conversation = self.layout.conversation
-        return "chosen" in self.layout.fields or bool(conversation and conversation.a_is == "chosen")
+        return "chosen" in self.fields or bool(conversation and conversation.a_is == "chosen")
 
     def _texts(self, block: Block) -> Texts:
-        fields = self.layout.fields
+        fields = self.fields
         if self.layout.conversation:
             question, a, b = self._conversations(self.layout.conversation, block)
         else:
@@ -205,7 +215,7 @@ class PairBuilder:
 
     def _with_earlier_turns(self, question: list[Any], a: list[Any], b: list[Any], block: Block) -> Texts:
         """Lay a dialogue out: the first question is shared, each answer is the dialogue from there on."""
-        turns = self.reader.values(self.layout.fields["earlier_turns"], block)
+        turns = self.reader.values(self.fields["earlier_turns"], block)
         out: Texts = ([], [], [])
         for row, (last, x, y, earlier) in zip(
             block.rows, zip(question, a, b, turns, strict=True), strict=True
@@ -270,9 +280,9 @@ class PairBuilder:
         return out
 
     def _labels(self, block: Block) -> list[str | None]:
-        if "label" not in self.layout.fields or self._codes is None:
+        if "label" not in self.fields or self._codes is None:
             return [None] * len(block.rows)
-        field = self.layout.fields["label"]
+        field = self.fields["label"]
         values = self.reader.values(field, block)
         orders = self._order(block) if self.layout.order_mode == "shown" else ["AB"] * len(block.rows)
         return read_labels_of(
@@ -280,7 +290,7 @@ class PairBuilder:
         )
 
     def _order(self, block: Block) -> list[str | None]:
-        if "order" not in self.layout.fields:
+        if "order" not in self.fields:
             self.problems.add(
                 f"layout '{self.layout.layout}'",
                 None,
@@ -289,7 +299,7 @@ class PairBuilder:
                 "the order: labels name places",
             )
             return [None] * len(block.rows)
-        return read_orders(self.reader, self.layout.fields["order"], self._orders, block, self.problems)
+        return read_orders(self.reader, self.fields["order"], self._orders, block, self.problems)
 
     def _votes(self, block: Block) -> tuple[list[str | None], list[float | None]]:
         votes = self.layout.votes
@@ -309,7 +319,7 @@ class PairBuilder:
         return labels, gaps
 
     def _ties(self, block: Block) -> list[bool]:
-        field = self.layout.fields.get("tie")
+        field = self.fields.get("tie")
         values = self.reader.values(field, block) if field else [False] * len(block.rows)
         for row, value in zip(block.rows, values, strict=True):
             if not isinstance(value, bool):
@@ -320,7 +330,7 @@ class PairBuilder:
         self, question: list[Any], chosen: list[Any], rejected: list[Any], ties: list[bool],
         names: dict[str, list[str | None]], block: Block,
     ) -> tuple[list[Any], list[Any], list[str | None]]:  # fmt: skip
-        fields = self.layout.fields
+        fields = self.fields
         by_chosen = self.reader.names(fields.get("candidate_chosen"), block, "candidate_chosen")
         by_rejected = self.reader.names(fields.get("candidate_rejected"), block, "candidate_rejected")
         a: list[Any] = []
@@ -338,7 +348,7 @@ class PairBuilder:
         return a, b, labels
 
     def _required(self, name: str, block: Block) -> list[str]:
-        field = self.layout.fields[name]
+        field = self.fields[name]
         values = self.reader.names(field, block, name)
         for row, value in zip(block.rows, values, strict=True):
             if value is None or not value.strip():
@@ -354,7 +364,7 @@ class PairBuilder:
     def _choices(
         self, name: str, allowed: tuple[str, ...], block: Block, default: str | None
     ) -> list[str | None]:
-        field = self.layout.fields.get(name)
+        field = self.fields.get(name)
         if field is None:
             return [default] * len(block.rows)
         values = self.reader.names(field, block, name)
@@ -437,7 +447,7 @@ class PairBuilder:
         return frame
 
     def _side_name(self, side: str) -> str:
-        field = self.layout.fields.get(side)
+        field = self.fields.get(side)
         return field.column if field is not None and field.column else side
 
     def finish(self) -> pd.DataFrame:
@@ -454,7 +464,7 @@ class PairBuilder:
         if not repeated.any():
             return frame
         rule = self.layout.rules.repeated_rows
-        column = self.layout.fields["pair_id"].column if "pair_id" in self.layout.fields else None
+        column = self.fields["pair_id"].column if "pair_id" in self.fields else None
         drop: list[Any] = []
         for pair_id, group in frame[repeated].groupby("pair_id", sort=False):
             rows = [int(row) for row in group["_row"]]

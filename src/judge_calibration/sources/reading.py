@@ -95,7 +95,7 @@ def read_pairs(files: Sequence[SourceFile]) -> Pairs:
         frame = builder.finish()
         frame["_file"] = file.given
         frames.append(frame)
-        table.append(_line(file, layout, rows, len(frame), builder.notes))
+        table.append(_line(file, layout, rows, len(frame), builder))
     _check_across(frames, ["pair_id"], problems)
     problems.raise_any(_NEXT)
     pairs = _together(frames, PAIRS, sentinel=False)
@@ -128,7 +128,7 @@ def read_logs(files: Sequence[SourceFile]) -> Logs:
             frame["_file"] = file.given
         frames.append(verdicts)
         pair_frames.append(pairs)
-        table.append(_line(file, layout, rows, len(verdicts), builder.notes))
+        table.append(_line(file, layout, rows, len(verdicts), builder))
     _check_across(frames, list(VERDICT_ROWS.key), problems)
     pair_frames = _same_pairs(pair_frames, problems)
     problems.raise_any(_NEXT)
@@ -159,7 +159,7 @@ def read_labels(files: Sequence[SourceFile]) -> Labels:
         frame = builder.finish()
         frame["_file"] = file.given
         frames.append(frame)
-        table.append(_line(file, layout, rows, len(frame), builder.notes))
+        table.append(_line(file, layout, rows, len(frame), builder))
     _check_across(frames, list(LABELS.key), problems)
     problems.raise_any(_NEXT)
     return Labels(_together(frames, LABELS), _file_table(table))
@@ -208,7 +208,10 @@ def _feed(builder: Any, file: OpenFile, layout: Layout, problems: Problems) -> i
     return rows
 
 
-def _line(file: OpenFile, layout: Layout, rows: int, imported: int, notes: Any) -> dict[str, Any]:
+def _line(file: OpenFile, layout: Layout, rows: int, imported: int, builder: Any) -> dict[str, Any]:
+    notes: dict[str, Any] = {name: count for name, count in sorted(builder.notes.items()) if count}
+    if unread := builder.reader.unread_columns():
+        notes["columns_not_read"] = unread
     return {
         "path": file.given,
         "layout": layout.layout,
@@ -218,7 +221,7 @@ def _line(file: OpenFile, layout: Layout, rows: int, imported: int, notes: Any) 
         "imported": imported,
         "licence": layout.licence,
         "layout_status": layout.status,
-        "notes": canonical_json({name: count for name, count in notes.items() if count}),
+        "notes": canonical_json(notes),
     }
 
 

@@ -47,6 +47,7 @@ class VerdictBuilder:
         self.problems = problems
         self.reader = Reader(file, problems)
         self.notes: Counter[str] = Counter()
+        self.fields = layout.fields
         self._codes = CodeTable(layout.codes) if layout.codes else None
         self._reference_codes = CodeTable(layout.reference_codes) if layout.reference_codes else None
         self._orders = lookup(layout.order_codes.AB, layout.order_codes.BA)
@@ -66,7 +67,8 @@ class VerdictBuilder:
                 problems.add(
                     place, None, "reference_codes", "nothing", "what the reference label's values mean"
                 )
-            if layout.reference_kind is None and "reference_kind" not in layout.fields:
+            optional = layout.fields["reference_label"].optional
+            if not optional and layout.reference_kind is None and "reference_kind" not in layout.fields:
                 problems.add(
                     place,
                     None,
@@ -87,7 +89,8 @@ class VerdictBuilder:
 
     def add(self, block: Block) -> None:
         """Read a block of rows."""
-        fields, size = self.layout.fields, len(block.rows)
+        self.fields = self.reader.present(self.layout.fields, block)
+        fields, size = self.fields, len(block.rows)
         if self._codes is None or "verdict" not in fields or "judge_id" not in fields:
             return
         texts = self._texts(block)
@@ -134,10 +137,10 @@ class VerdictBuilder:
     def _texts(self, block: Block) -> list[list[str | None]]:
         if not self._has_texts:
             return [[None] * len(block.rows) for _ in TEXT_FIELDS]
-        return [self.reader.texts(self.layout.fields[name], block, name) for name in TEXT_FIELDS]
+        return [self.reader.texts(self.fields[name], block, name) for name in TEXT_FIELDS]
 
     def _pair_ids(self, block: Block, texts: list[list[str | None]]) -> list[str]:
-        if "pair_id" in self.layout.fields:
+        if "pair_id" in self.fields:
             return self._required("pair_id", block)
         source = self._sources(block)
         return [
@@ -146,7 +149,7 @@ class VerdictBuilder:
         ]
 
     def _sources(self, block: Block) -> list[str]:
-        if "source" in self.layout.fields:
+        if "source" in self.fields:
             return self._required("source", block)
         return [_stem(self.file.name)] * len(block.rows)
 
@@ -159,11 +162,9 @@ class VerdictBuilder:
         """
         shown = self.layout.shown
         if shown is None:
-            if "order" not in self.layout.fields:
+            if "order" not in self.fields:
                 return [None] * len(block.rows), {}
-            return read_orders(
-                self.reader, self.layout.fields["order"], self._orders, block, self.problems
-            ), {}
+            return read_orders(self.reader, self.fields["order"], self._orders, block, self.problems), {}
         first = self.reader.names(shown.first, block, "shown first")
         second = self.reader.names(shown.second, block, "shown second")
         orders: list[str | None] = []
@@ -185,7 +186,7 @@ class VerdictBuilder:
         return orders, extra
 
     def _references(self, block: Block, order: Sequence[str | None]) -> list[str | None]:
-        field = self.layout.fields.get("reference_label")
+        field = self.fields.get("reference_label")
         if field is None or self._reference_codes is None:
             return [None] * len(block.rows)
         return read_labels_of(
@@ -197,12 +198,21 @@ class VerdictBuilder:
         self, block: Block, pair_id: list[str], texts: list[list[str | None]], reference: list[str | None],
         extra: dict[str, list[str | None]],
     ) -> None:  # fmt: skip
-        fields, size = self.layout.fields, len(block.rows)
+        fields, size = self.fields, len(block.rows)
         columns: dict[str, Any] = {
             name: extra.get(name) or self.reader.names(fields.get(name), block, name) for name in PAIR_FIELDS
         }
         columns["source"] = self._sources(block)
         kinds = self.reader.names(fields.get("reference_kind"), block, "reference_kind")
+        if (
+            any(label is not None for label in reference)
+            and not self.layout.reference_kind
+            and not any(kinds)
+        ):
+            self.problems.add(
+                self.file.given, None, "reference_kind", "nothing",
+                "human, ai, benchmark or constructed: who or what made the reference labels",
+            )  # fmt: skip
         columns["reference_kind"] = [
             None if label is None else kind or self.layout.reference_kind
             for label, kind in zip(reference, kinds, strict=True)
@@ -268,7 +278,7 @@ class VerdictBuilder:
     def _verdicts(self, block: Block, order: Sequence[str | None]) -> tuple[list[str | None], list[str]]:
         """Return verdicts by identity and outcomes; what has no verdict gets its reason, never a verdict."""
         assert self._codes is not None
-        field = self.layout.fields["verdict"]
+        field = self.fields["verdict"]
         values = self.reader.values(field, block)
         cannot = self._outcomes(block, [rule for rule in self.layout.outcomes if rule.over_verdict])
         why = self._outcomes(block, [rule for rule in self.layout.outcomes if not rule.over_verdict])
@@ -316,6 +326,8 @@ class VerdictBuilder:
     def _hits(self, rule: OutcomeRule | FlagRule, block: Block) -> list[bool]:
         if rule.column is None:
             return [True] * len(block.rows)
+        if not self.reader.present({"column": rule.column}, block):
+            return [False] * len(block.rows)
         values = self.reader.values(rule.column, block)
         wanted = {code_key(value) for value in rule.values}
         pattern = re.compile(rule.matches, re.DOTALL) if rule.matches is not None else None
@@ -334,7 +346,7 @@ class VerdictBuilder:
         return out
 
     def _repetitions(self, block: Block) -> list[int]:
-        field = self.layout.fields.get("repetition")
+        field = self.fields.get("repetition")
         if field is None:
             return [0] * len(block.rows)
         out = []
@@ -364,7 +376,7 @@ class VerdictBuilder:
         return out
 
     def _required(self, name: str, block: Block) -> list[str]:
-        field = self.layout.fields[name]
+        field = self.fields[name]
         values = self.reader.names(field, block, name)
         for row, value in zip(block.rows, values, strict=True):
             if value is None or not value.strip():

@@ -1,0 +1,1 @@
+"""Pairs in: the authored bank, imported files and logs, joined, split, and drawn from."""

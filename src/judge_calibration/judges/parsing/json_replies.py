@@ -64,20 +64,23 @@ def read_json(text: str, fields: Fields) -> Parsed:
     found = find_object(text)
     if isinstance(found, Parsed):
         return found
-    value, path = found
+    value, path, source = found
     try:
         values, flags = read_fields(fields, value)
     except Unreadable as problem:
         return malformed(str(problem))
-    return Parsed("valid", values, path, flags=flags)
+    return Parsed("valid", values, path, flags=flags, found=source)
 
 
-def find_object(text: str) -> tuple[dict[str, Any], ParsePath] | Parsed:
+_Found = tuple[dict[str, Any], ParsePath, str | None]
+
+
+def find_object(text: str) -> _Found | Parsed:
     """Return the one object of a reply and how it was found, or why there is not exactly one."""
     try:
         strict = _as_object(outer_stripped(text))
         if strict is not None:
-            return strict, "strict"
+            return strict, "strict", None
         if len(text) > LONGEST_REPLY:
             return malformed("too_long")
         rest = without_reasoning(text, skip=lambda position: _end_of_object(text, position))
@@ -88,7 +91,7 @@ def find_object(text: str) -> tuple[dict[str, Any], ParsePath] | Parsed:
             return Parsed("empty", reason="only_reasoning")
         strict = _as_object(rest)
         if strict is not None:
-            return strict, "strict"
+            return strict, "strict", None
         return _fenced(rest) or _embedded(rest)
     except _ConflictError:
         return malformed("conflicting_keys")
@@ -118,7 +121,7 @@ def _end_of_object(text: str, position: int) -> int | None:
         return None
 
 
-def _fenced(text: str) -> tuple[dict[str, Any], ParsePath] | Parsed | None:
+def _fenced(text: str) -> _Found | Parsed | None:
     """Return the object of the single fenced block; None if there is no such block."""
     inline = list(_INLINE_FENCE.finditer(text))
     marks = list(_FENCE.finditer(text))
@@ -134,10 +137,10 @@ def _fenced(text: str) -> tuple[dict[str, Any], ParsePath] | Parsed | None:
         return None
     if "{" in outside and _objects(outside) != []:
         return malformed("two_objects")
-    return value, "fenced"
+    return value, "fenced", body.strip()
 
 
-def _embedded(text: str) -> tuple[dict[str, Any], ParsePath] | Parsed:
+def _embedded(text: str) -> _Found | Parsed:
     """Return the single object in the text."""
     if text.startswith("["):
         # A list of verdicts is not a verdict, even if it holds one only.
@@ -153,24 +156,26 @@ def _embedded(text: str) -> tuple[dict[str, Any], ParsePath] | Parsed:
         return malformed("broken_object")
     if len(objects) != 1:
         return malformed("two_objects" if objects else "no_object")
-    return objects[0], "embedded"
+    value, source = objects[0]
+    return value, "embedded", source
 
 
-def _objects(text: str) -> list[dict[str, Any]] | None:
-    """Return the objects in the text, at most two; None if one was begun that is broken.
+def _objects(text: str) -> list[tuple[dict[str, Any], str]] | None:
+    """Return the objects in the text with their source, at most two; None if one was begun that is broken.
 
     A brace that does not open a key is prose. One that does, and then cannot be read, may be a draft with a
     whole object inside it, so nothing after it is trusted.
     """
-    objects: list[dict[str, Any]] = []
+    objects: list[tuple[dict[str, Any], str]] = []
     position = 0
     while len(objects) < 2:
         position = text.find("{", position)
         if position < 0:
             break
         try:
-            value, position = _DECODER.raw_decode(text, position)
-            objects.append(value)
+            value, end = _DECODER.raw_decode(text, position)
+            objects.append((value, text[position:end]))
+            position = end
         except _ConflictError:
             raise
         except ValueError:

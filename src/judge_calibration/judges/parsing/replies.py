@@ -18,7 +18,6 @@ PARSER_VERSION = "1"
 LONGEST_REPLY = 2_000_000
 """Characters above which a reply is looked at as a whole only, never searched."""
 
-ParseOutcome = Literal["valid", "malformed", "truncated", "empty", "refusal"]
 ParsePath = Literal["strict", "fenced", "embedded"]
 
 _CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "token_limit"})
@@ -51,13 +50,16 @@ class Parsed:
         Why it is not valid, in snake_case.
     flags : tuple of str
         What was odd but harmless to the verdict.
+    found : str or None
+        The text of an object that was found inside a longer text. It is no verdict if a candidate holds it.
     """
 
-    outcome: ParseOutcome
+    outcome: str
     values: Mapping[str, Any] = field(default_factory=dict)
     path: ParsePath | None = None
     reason: str | None = None
     flags: tuple[str, ...] = ()
+    found: str | None = None
 
 
 def malformed(reason: str) -> Parsed:

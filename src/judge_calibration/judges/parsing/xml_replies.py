@@ -46,7 +46,7 @@ def read_xml(text: str, fields: Fields, root: str = ROOT) -> Parsed:
     found = _find_element(text, root)
     if isinstance(found, Parsed):
         return found
-    element, path = found
+    element, path, source = found
     raw = _children(element)
     if isinstance(raw, Parsed):
         return raw
@@ -54,14 +54,14 @@ def read_xml(text: str, fields: Fields, root: str = ROOT) -> Parsed:
         values, flags = read_fields(fields, raw)
     except Unreadable as problem:
         return malformed(str(problem))
-    return Parsed("valid", values, path, flags=flags)
+    return Parsed("valid", values, path, flags=flags, found=source)
 
 
-def _find_element(text: str, root: str) -> tuple[Element, ParsePath] | Parsed:
+def _find_element(text: str, root: str) -> tuple[Element, ParsePath, str | None] | Parsed:
     try:
         strict = _as_element(outer_stripped(text), root)
         if strict is not None:
-            return strict, "strict"
+            return strict, "strict", None
         if len(text) > LONGEST_REPLY:
             return malformed("too_long")
         rest = without_reasoning(text)
@@ -72,7 +72,7 @@ def _find_element(text: str, root: str) -> tuple[Element, ParsePath] | Parsed:
             return Parsed("empty", reason="only_reasoning")
         strict = _as_element(rest, root)
         if strict is not None:
-            return strict, "strict"
+            return strict, "strict", None
         # A document type hides in no other place than before the element.
         if re.search(r"<!(?:DOCTYPE|ENTITY)", rest, re.IGNORECASE):
             return malformed("forbidden_markup")
@@ -84,12 +84,13 @@ def _find_element(text: str, root: str) -> tuple[Element, ParsePath] | Parsed:
             return malformed("two_elements")
         if not closed or closed[0] < opened[0]:
             return malformed("broken_element")
-        element = _as_element(rest[opened[0] : closed[0]], root)
+        source = rest[opened[0] : closed[0]]
+        element = _as_element(source, root)
         if element is None:
             return malformed("broken_element")
         fenced = _FENCED.match(rest) if rest.count("```") == 2 else None
-        alone = fenced is not None and fenced["body"].strip() == rest[opened[0] : closed[0]]
-        return element, "fenced" if alone else "embedded"
+        alone = fenced is not None and fenced["body"].strip() == source
+        return element, "fenced" if alone else "embedded", source
     except _ForbiddenError:
         return malformed("forbidden_markup")
 

@@ -186,9 +186,24 @@ def cell_batches(cells: Ints, n_clusters: int) -> Iterator[Ints]:
         yield cells[start : start + size]
 
 
-def cells_of(rows: PairRows, group: SourceGroup) -> Ints:
-    """Return the cells that judged a pair of the group."""
-    return np.unique(rows.cell[group.member[rows.pair]])
+def shown_cells(judgments: Judgments, group: SourceGroup) -> np.ndarray:
+    """Tell for each cell whether it gets rows in the group.
+
+    A cell that judged one source only is not repeated under ``all``.
+    """
+    source = pd.factorize(judgments.pairs["source"])[0]
+    n_sources = max(int(source.max(initial=0)) + 1, 1)
+    met = np.zeros((len(judgments.cells), n_sources), dtype=bool)
+    met[judgments.cell, source[judgments.pair]] = True
+    if group.name == WHOLE:
+        return met.sum(axis=1) > 1
+    here = np.unique(source[group.member])
+    return met[:, here].any(axis=1)
+
+
+def cells_of(judgments: Judgments, group: SourceGroup) -> Ints:
+    """Return the cells that get rows in the group."""
+    return np.flatnonzero(shown_cells(judgments, group))
 
 
 def cell_frame(judgments: Judgments, cells: Ints) -> pd.DataFrame:

@@ -219,9 +219,7 @@ def _long_parts(judgments: Judgments, options: ReportingOptions) -> Iterator[pd.
         equal = _same_as_strict(judgments, strict_units, view)
         reuse = view != "strict" and "strict" in views
         for group in groups:
-            cells = cells_of(strict_rows, group)
-            if group.name == WHOLE:
-                cells = cells[_judged_sources(judgments, strict_rows, cells) > 1]
+            cells = cells_of(judgments, group)
             todo = cells[~equal[cells]] if reuse else cells
             for slicing in group.slicings:
                 if slicing.by != WHOLE and view not in options.trust.sliced_views:
@@ -248,13 +246,6 @@ def _long_parts(judgments: Judgments, options: ReportingOptions) -> Iterator[pd.
                 yield frame
 
 
-def _judged_sources(judgments: Judgments, rows: PairRows, cells: Ints) -> np.ndarray:
-    """Return how many sources each of `cells` judged."""
-    source = pd.factorize(judgments.pairs["source"])[0]
-    both = pd.DataFrame({"cell": rows.cell, "source": source[rows.pair]}).drop_duplicates()
-    return both.groupby("cell")["source"].size().reindex(cells).to_numpy()
-
-
 def _order(frame: pd.DataFrame, options: ReportingOptions) -> pd.DataFrame:
     """Sort rows by cell, then view and slicing in the order of the options, then slice and metric."""
     views = {view: i for i, view in enumerate(options.trust.views)}
@@ -268,29 +259,33 @@ def _order(frame: pd.DataFrame, options: ReportingOptions) -> pd.DataFrame:
     return ranked.drop(columns=["_pooled", "_view", "_by", "_metric"])
 
 
-_TEXT = ("source", "judge_id", "protocol", "constraint", "view", "reduction", "slice_by", "slice")
+_TEXT = (
+    "source",
+    "judge_id",
+    "protocol",
+    "constraint",
+    "view",
+    "reduction",
+    "slice_by",
+    "slice",
+    "instrument_id",
+    "flags",
+    "metric",
+    "method",
+    "reason",
+    "interval_reason",
+    "undefined",
+)
 
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     """Give a frame the dtypes of the long tables: text, Int64 and float64."""
-    out = frame.copy()
-    for column in out.columns:
-        if column in (
-            *_TEXT,
-            "instrument_id",
-            "flags",
-            "metric",
-            "method",
-            "reason",
-            "interval_reason",
-            "undefined",
-        ):
-            out[column] = out[column].astype("str")
-        elif column in ("n_pairs", "n_clusters", "repetitions", "clusters"):
-            out[column] = out[column].astype("Int64")
-        else:
-            out[column] = out[column].astype("float64")
-    return out
+    counts = ("n_pairs", "n_clusters", "repetitions", "clusters")
+    kinds = {
+        column: "str" if column in _TEXT else "Int64" if column in counts else "float64"
+        for column in frame.columns
+    }
+    return frame.astype(kinds)
 
 
 def trust_intervals(

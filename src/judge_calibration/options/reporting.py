@@ -131,14 +131,14 @@ class ComparisonOptions(Options):
         Statistics whose differences are given.
     slices : tuple of str
         Slices beside the whole.
-    limit : int
-        Most comparisons of one source; a design with more of them is refused with a list of what to name.
+    sliced_up_to : int
+        Cells that share `within` are compared by slice only if they make at most so many comparisons.
     """
 
     within: tuple[str, ...] = ("judge_id",)
     metrics: tuple[str, ...] = ("C", "C2", "phi", "A", "PR", "T_product", "T_direct", "T_pair")
     slices: tuple[str, ...] = ("manipulation", "difficulty", "manipulation*difficulty")
-    limit: int = Field(2_000, ge=1)
+    sliced_up_to: int = Field(105, ge=0)
 
 
 class RegionOptions(Options):

@@ -58,7 +58,7 @@ def complete_versions(filepath: Path) -> list[str]:
     return [name for name in names if is_complete(filepath / name / filepath.name)]
 
 
-def usable_versions(filepath: Path, own: str | None = None) -> Iterator[str]:
+def usable_versions(filepath: Path, own: str | None = None, environment: str | None = None) -> Iterator[str]:
     """Yield the versions that may be read, best first.
 
     Parameters
@@ -67,6 +67,8 @@ def usable_versions(filepath: Path, own: str | None = None) -> Iterator[str]:
         The dataset's path without a version.
     own : str, optional
         The run that asks. Where it has no manifest, nobody's run asks (a notebook).
+    environment : str, optional
+        Only versions of this environment, where no run asks that has one.
 
     Yields
     ------
@@ -75,6 +77,8 @@ def usable_versions(filepath: Path, own: str | None = None) -> Iterator[str]:
     """
     runs = runs_folder_of(filepath)
     own_run = read_status(runs, own)
+    if own_run is not None:
+        environment = own_run.get("environment")
     versions = complete_versions(filepath)
     if own is not None and own in versions:
         yield own
@@ -84,9 +88,8 @@ def usable_versions(filepath: Path, own: str | None = None) -> Iterator[str]:
         run = read_status(runs, version)
         if run is not None and run.get("status") not in USABLE_STATUSES:
             continue
-        if own_run is not None:
-            if own is not None and version > own:
-                continue
-            if run is not None and run.get("environment") != own_run.get("environment"):
-                continue
+        if own_run is not None and own is not None and version > own:
+            continue
+        if environment is not None and run is not None and run.get("environment") != environment:
+            continue
         yield version

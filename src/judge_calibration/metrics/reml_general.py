@@ -15,12 +15,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from judge_calibration.errors import VarianceModelError
-from judge_calibration.metrics.reml_balanced import RESIDUAL, Term, check_model, name_of
+from judge_calibration.errors import RemlError, VarianceModelError
+from judge_calibration.metrics.reml_balanced import (
+    RESIDUAL,
+    Term,
+    check_model,
+    fit_balanced,
+    name_of,
+    strata_of,
+)
 from judge_calibration.metrics.reml_scoring import Array, Evaluation, RemlFit, minimise
 
 _CHUNK_NUMBERS = 20_000_000
@@ -95,18 +103,33 @@ def fit_general(table: CellTable, random: Sequence[Term], fixed: Sequence[Term] 
     ['pair', 'residual']
     """
     check_model(table.facets, random, fixed)
-    problem = _arrange(table, random, fixed)
-    present = problem.counts > 0
-    values = problem.means[present]
-    weights = problem.counts[present]
-    centre = float(np.average(values, weights=weights))
-    spread = float((weights * (values - centre) ** 2).sum() + problem.within_squares)
-    variance = spread / max(problem.observations - 1, 1)
-    if variance <= 0:
+    whole = _arrange(table, random, fixed)
+    start = _start(table, random, fixed)
+    scale = float(start.sum())
+    if scale <= 0:
         raise VarianceModelError("All verdicts are equal: there is no variance to decompose.")
-    start = np.full(len(random) + 1, variance / (len(random) + 1))
-    point, here, iterations = minimise(lambda at: _evaluate(problem, at, variance), start)
+    # Components at zero cost as much as the others, so the model is first fitted without them; those whose
+    # slope says that the criterion would fall if they grew are let in.
+    active = [i for i in range(len(random)) if start[i] > 0]
+    iterations = 0
+    while True:
+        part = _arrange(table, [random[i] for i in active], fixed)
+        solution, _, used = minimise(lambda at, p=part: _evaluate(p, at, scale), start[[*active, -1]])  # type: ignore[misc]
+        iterations += used
+        point = np.zeros(len(random) + 1)
+        point[[*active, -1]] = solution
+        here = _evaluate(whole, point, scale)
+        fall = here.gradient**2 / np.maximum(np.diag(here.information), np.finfo(float).tiny)
+        entering = [
+            i for i in range(len(random)) if i not in active and here.gradient[i] < 0 and fall[i] > 1e-9
+        ]
+        if not entering:
+            break
+        active = sorted([*active, *entering])
+        start = np.where(point > 0, point, 0.0)
+        start[entering] = 0.01 * scale
     names = [name_of(term) for term in random] + [RESIDUAL]
+    border = _eliminate_border(whole, point)
     return RemlFit(
         components=dict(zip(names, map(float, point), strict=True)),
         criterion=here.criterion,
@@ -115,7 +138,111 @@ def fit_general(table: CellTable, random: Sequence[Term], fixed: Sequence[Term] 
         iterations=iterations,
         solver="blocks",
         information=here.information,
+        fixed_effects=border.fixed_effects,
+        fixed_covariance=border.fixed_covariance,
     )
+
+
+def _start(table: CellTable, random: Sequence[Term], fixed: Sequence[Term]) -> Array:
+    """Return where to begin: the balanced solution with every hole filled by the grand mean.
+
+    Only a beginning: the answer does not depend on it, and no filled value enters a likelihood.
+    """
+    present = table.counts > 0
+    observations = int(table.counts.sum())
+    centre = float(np.average(table.means[present], weights=table.counts[present]))
+    variance = float((table.counts * (table.means - centre) ** 2)[present].sum() + table.within_squares)
+    even = np.full(len(random) + 1, variance / max(observations - 1, 1) / (len(random) + 1))
+    repetitions = max(1, round(observations / table.counts.size))
+    filled = np.where(present, table.means, centre)
+    try:
+        strata = strata_of(filled, table.facets, repetitions, table.within_squares)
+        fit = fit_balanced(strata, random, fixed)
+    except (VarianceModelError, RemlError):
+        return even
+    start = np.asarray(list(fit.components.values()))
+    return start if start[-1] > 1e-6 * start.sum() else even
+
+
+def upper_limit(
+    table: CellTable,
+    random: Sequence[Term],
+    fixed: Sequence[Term],
+    fit: RemlFit,
+    term: Term,
+    rise: float,
+) -> float:
+    """Return how large a component may be before the criterion has risen by `rise`, the others kept.
+
+    For components at or near zero, where a standard error says nothing; with few levels (order) the limit
+    is far out, as it should be.
+
+    Returns
+    -------
+    float
+        A variance; infinity if the criterion does not rise so far within 10^6 times the total variance.
+    """
+    kept = [t for t in random if t == term or fit.components[name_of(t)] > 0]
+    problem = _arrange(table, kept, fixed)
+    point = np.asarray([*(fit.components[name_of(t)] for t in kept), fit.components[RESIDUAL]])
+    at = kept.index(term)
+    lowest = _criterion(problem, point, _eliminate_border(problem, point))
+
+    def risen(value: float) -> bool:
+        moved = point.copy()
+        moved[at] = value
+        return _criterion(problem, moved, _eliminate_border(problem, moved)) - lowest > rise
+
+    low = max(fit.components[name_of(term)], 1e-9 * fit.total)
+    high = low
+    while not risen(high):
+        low, high = high, high * 10
+        if high > 1e6 * fit.total:
+            return float("inf")
+    while high / low > 1.02:
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if risen(middle) else (middle, high)
+    return high
+
+
+class _Border(NamedTuple):
+    """What is left after the pairs are eliminated, with V^-1 = B - B Z S Z' B (B: the blocks' inverses)."""
+
+    gram: Array  # H' B H over the border's columns, the fixed effects' and the means
+    s_border: Array  # S
+    s_full: Array  # the same with the fixed effects eliminated too: P = B - B H s_full H' B
+    log_det: float  # of V, for the cell means
+    log_det_x: float  # of X' V^-1 X
+    fixed_effects: Array
+    fixed_covariance: Array
+
+
+def _eliminate_border(problem: _Problem, point: Array) -> _Border:
+    border_at = [i for i, (kind, _) in enumerate(problem.order) if kind == "border"]
+    n_border, n_fixed = problem.border.shape[1], problem.fixed.shape[1]
+    width = n_border + n_fixed
+    gram = np.zeros((width + 1, width + 1))
+    log_det = 0.0
+    for _, _, _, columns, solved, block_log_det in _chunks(problem, point):
+        gram += np.tensordot(columns, solved, axes=([0, 1], [0, 1]))
+        log_det += float(block_log_det)
+    # S is written so that a component at zero needs no inverse.
+    root = np.sqrt(np.asarray([point[border_at[k]] for k in problem.border_term]))
+    zz, zx = gram[:n_border, :n_border], gram[:n_border, n_border:width]
+    inner = np.eye(n_border) + root[:, None] * zz * root[None, :]
+    s_border = root[:, None] * np.linalg.inv(inner) * root[None, :]
+    log_det += float(np.linalg.slogdet(inner)[1])
+    information_x = gram[n_border:width, n_border:width] - zx.T @ s_border @ zx
+    sign, log_det_x = np.linalg.slogdet(information_x)
+    if sign <= 0:
+        raise VarianceModelError("The fixed effects cannot be told apart: an order has no verdicts.")
+    covariance = np.linalg.inv(information_x)
+    projector = np.vstack([-s_border @ zx, np.eye(n_fixed)])
+    s_full = projector @ covariance @ projector.T
+    s_full[:n_border, :n_border] += s_border
+    to_y = gram[:width, width]
+    effects = covariance @ (to_y[n_border:] - zx.T @ s_border @ to_y[:n_border])
+    return _Border(gram, s_border, s_full, log_det, float(log_det_x), effects, covariance)
 
 
 def _arrange(table: CellTable, random: Sequence[Term], fixed: Sequence[Term]) -> _Problem:
@@ -168,13 +295,15 @@ def _arrange(table: CellTable, random: Sequence[Term], fixed: Sequence[Term]) ->
     )
 
 
-def _chunks(problem: _Problem, variances: Array, residual: float) -> Iterator[tuple[Array, ...]]:
+def _chunks(problem: _Problem, point: Array) -> Iterator[tuple[Array, ...]]:
     """Yield, for runs of pairs, mask, cell sizes, V_p^-1, H_p, V_p^-1 H_p and log det of all V_p.
 
     H holds the border's columns, the fixed effects' and the means. A missing cell has a unit diagonal in
     V_p and zeros in H, so it adds nothing.
     """
     n_blocks, cells = problem.counts.shape
+    variances = [point[i] for i, (kind, _) in enumerate(problem.order) if kind == "block"]
+    residual = float(point[-1])
     same = [code[:, None] == code[None, :] for code in problem.block_cells]
     shared = sum((v * e for v, e in zip(variances, same, strict=True)), np.zeros((cells, cells)))
     design = np.hstack([problem.border, problem.fixed])
@@ -194,6 +323,23 @@ def _chunks(problem: _Problem, variances: Array, residual: float) -> Iterator[tu
         yield mask, counts, inverse, columns, inverse @ columns, np.asarray(log_det)
 
 
+def _criterion(problem: _Problem, point: Array, border: _Border) -> float:
+    """Return minus twice the restricted log-likelihood of all observations, from that of the cell means."""
+    residual = float(point[-1])
+    to_y = border.gram[:-1, -1]
+    quadratic = float(border.gram[-1, -1] - to_y @ border.s_full @ to_y)
+    filled = problem.counts[problem.counts > 0]
+    return float(
+        (problem.observations - problem.fixed.shape[1]) * np.log(2 * np.pi)
+        + border.log_det
+        + border.log_det_x
+        + (problem.observations - len(filled)) * np.log(residual)
+        + np.log(filled).sum()
+        + quadratic
+        + problem.within_squares / residual
+    )
+
+
 def _evaluate(problem: _Problem, point: Array, scale: float) -> Evaluation:
     """Return minus twice the restricted log-likelihood with its gradient and average information."""
     n_terms = len(problem.order)
@@ -205,47 +351,13 @@ def _evaluate(problem: _Problem, point: Array, scale: float) -> Evaluation:
     border_at = [i for i, (kind, _) in enumerate(problem.order) if kind == "border"]
     n_border, n_fixed = problem.border.shape[1], problem.fixed.shape[1]
     width = n_border + n_fixed
-    variances = np.asarray([point[i] for i in block_at])
-    chunks = list(_chunks(problem, variances, residual)) if problem.counts.size < 50_000 else None
-
-    def stream() -> Iterator[tuple[Array, ...]]:
-        return iter(chunks) if chunks is not None else _chunks(problem, variances, residual)
-
-    gram = np.zeros((width + 1, width + 1))
-    log_det = 0.0
-    for _, _, _, columns, solved, block_log_det in stream():
-        gram += np.tensordot(columns, solved, axes=([0, 1], [0, 1]))
-        log_det += float(block_log_det)
-
-    # The border: V^-1 = B - B Z S Z' B, with S written so that a zero component needs no inverse.
-    root = np.sqrt(np.asarray([point[border_at[k]] for k in problem.border_term]))
-    zz, zx = gram[:n_border, :n_border], gram[:n_border, n_border:width]
-    inner = np.eye(n_border) + root[:, None] * zz * root[None, :]
-    s_border = root[:, None] * np.linalg.inv(inner) * root[None, :]
-    log_det += float(np.linalg.slogdet(inner)[1])
-    information_x = gram[n_border:width, n_border:width] - zx.T @ s_border @ zx
-    sign, log_det_x = np.linalg.slogdet(information_x)
-    if sign <= 0:
-        raise VarianceModelError("The fixed effects cannot be told apart: an order has no verdicts.")
-    projector = np.vstack([-s_border @ zx, np.eye(n_fixed)])
-    s_full = projector @ np.linalg.inv(information_x) @ projector.T
-    s_full[:n_border, :n_border] += s_border
+    border = _eliminate_border(problem, point)
+    gram, s_full = border.gram, border.s_full
 
     # P y = B H v, with v = (-S H'B y, 1).
-    to_y = gram[:width, width]
-    v = np.append(-s_full @ to_y, 1.0)
-    quadratic = float(gram[width, width] - to_y @ s_full @ to_y)
-    n_cells = int((problem.counts > 0).sum())
-    spare = problem.observations - n_cells
-    criterion = (
-        (problem.observations - n_fixed) * np.log(2 * np.pi)
-        + log_det
-        + log_det_x
-        + spare * np.log(residual)
-        + float(np.log(problem.counts[problem.counts > 0]).sum())
-        + quadratic
-        + problem.within_squares / residual
-    )
+    v = np.append(-s_full @ gram[:width, width], 1.0)
+    spare = problem.observations - int((problem.counts > 0).sum())
+    criterion = _criterion(problem, point, border)
 
     # Derivatives: tr(P V_i) - y'P V_i P y, and y'P V_i P V_j P y.
     n_all = n_terms + 1
@@ -255,7 +367,7 @@ def _evaluate(problem: _Problem, point: Array, scale: float) -> Evaluation:
     cross = np.zeros((n_all, n_all))  # w_i' B w_j over blocks
     border_coefficients = np.zeros((width + 1, n_all))
     gv = gram[:width] @ v
-    centred = zz - gram[:n_border, :width] @ s_full @ gram[:width, :n_border]
+    centred = gram[:n_border, :n_border] - gram[:n_border, :width] @ s_full @ gram[:width, :n_border]
     for number, i in enumerate(border_at):
         mine = problem.border_term == number
         trace[i] = float(np.diag(centred)[mine].sum())
@@ -266,7 +378,7 @@ def _evaluate(problem: _Problem, point: Array, scale: float) -> Evaluation:
     square[-1] = problem.within_squares / residual**2
     cross[-1, -1] = problem.within_squares / residual**3
     sums = [_indicator(code) for code in problem.block_cells]
-    for mask, counts, inverse, columns, solved, _ in stream():
+    for mask, counts, inverse, columns, solved, _ in _chunks(problem, point):
         py = solved @ v
         derived = np.zeros((*py.shape, n_all))
         for number, i in enumerate(block_at):

@@ -57,6 +57,8 @@ class RemlFit:
         Closed form, exact strata with scoring, or the general solver.
     information : ndarray
         Approximate Hessian of the criterion at the answer.
+    fixed_effects, fixed_covariance : ndarray
+        Intercept and contrasts of the fixed terms, and their covariance; empty from the balanced solver.
     """
 
     components: dict[str, float]
@@ -66,6 +68,8 @@ class RemlFit:
     iterations: int
     solver: str
     information: Array = field(repr=False)
+    fixed_effects: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    fixed_covariance: Array = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
 
     @property
     def total(self) -> float:
@@ -97,30 +101,32 @@ def minimise(
     """
     point = np.maximum(start, 0.0)
     here = evaluate(point)
+    last_fall = np.inf
     for iteration in range(limit):
         free = (point > 0) | (here.gradient < 0)
         step = np.zeros_like(point)
         step[free] = _scoring_step(here.information[np.ix_(free, free)], here.gradient[free])
         expected_fall = float(-here.gradient[free] @ step[free])
-        if expected_fall < tolerance:
+        # Below this the criterion is only rounding error; the gradient still tells the way.
+        noise = 1e-12 * max(1.0, abs(here.criterion))
+        if expected_fall < tolerance or (last_fall < noise and expected_fall >= last_fall / 2):
             return point, here, iteration
         length = 1.0
         while True:
             candidate = np.maximum(point + length * step, 0.0)
             there = evaluate(candidate)
-            gain = float(here.gradient @ (candidate - point))
-            if np.isfinite(there.criterion) and there.criterion <= here.criterion + 1e-4 * min(gain, 0.0):
+            gain = min(float(here.gradient @ (candidate - point)), 0.0)
+            allowed = here.criterion + (noise if expected_fall < noise else 1e-4 * gain + noise)
+            if np.isfinite(there.criterion) and there.criterion <= allowed:
                 break
             length /= 2
-            if length < 1e-10:
-                # No descent is left at double precision; the conditions below decide.
-                candidate, there = point, here
+            if length < 1e-12:
+                if expected_fall < 1e3 * noise:
+                    return point, here, iteration
                 break
-        if candidate is point:
-            if expected_fall < 1e-6:
-                return point, here, iteration
+        if length < 1e-12:
             break
-        point, here = candidate, there
+        point, here, last_fall = candidate, there, expected_fall
     raise RemlError(
         f"The restricted likelihood did not converge in {limit} iterations "
         f"(last criterion {here.criterion:.6g}).",

@@ -383,11 +383,8 @@ def _frame_problems(bank: Bank) -> list[Problem]:
         for text in _written(task):
             for sentence in words.sentences(text):
                 frame = words.masked(sentence)
-                if (
-                    sum(token not in "_#" for token in frame.split()) >= 3
-                    or len(frame) >= 8
-                    and " " not in frame
-                ):
+                plain = [part for part in frame.split() if part not in ("_", "#")]
+                if len(plain) >= 3 or (plain and len(plain[0]) >= 8):
                     holders[frame].add(task.id)
     return [
         Problem(

@@ -219,7 +219,7 @@ _PINNED = re.compile(
     r"|[-@:](?:v\d+:\d+|sha256[:-][0-9a-f]{12,64}|[0-9a-f]{40})(?![0-9a-f])"  # a revision
     r"|-\d{3}$"  # a numbered release, as in -002
 )
-_ALIAS = re.compile(r"(?:^|[-:@/])(?:latest|preview|default|current|auto|free)$", re.IGNORECASE)
+_ALIAS = re.compile(r"(?:^|[-:@/])(?:latest|default|current|auto|free)$", re.IGNORECASE)
 
 
 def not_frozen_by_name(description: Mapping[str, Any]) -> list[str]:

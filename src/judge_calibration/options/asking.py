@@ -37,7 +37,8 @@ class RetryOptions(Options):
     classes: tuple[RetryClass, ...] = ("timeout", "rate_limited", "unavailable", "error")
     """Failure classes that are retried; a request that the provider calls wrong never is."""
     attempts: int = Field(default=6, ge=1, le=100)
-    """Attempts a call, the first included. Waits that a rate limit asks for count as attempts too."""
+    """Attempts a call, the first included. One that was turned away by a rate limit counts only if the
+    provider answered nobody since: a run that is throttled finishes."""
     first_wait_s: float = Field(default=0.5, gt=0, le=60)
     """Wait before the second attempt; doubled each time, with jitter derived from the call."""
     longest_wait_s: float = Field(default=60.0, gt=0, le=3600)
@@ -136,6 +137,6 @@ class AskingOptions(Options):
     """Planned calls a shard of the store."""
     progress: bool | None = None
     """Progress bar; null: only where the error output is a terminal."""
-    most_failures: int | None = Field(default=None, ge=1)
-    """Stop after this many calls in a row that got no answer at all; null: never."""
+    most_failures: int | None = Field(default=200, ge=1)
+    """Stop after this many calls of one provider in a row that got no answer at all; null: never."""
     dask: DaskOptions = DaskOptions()

@@ -1,0 +1,159 @@
+"""The model instances: llama.cpp inside this process, one thread each.
+
+Two instances of one thread do twice the work of one; two threads in one instance collapse on a busy
+machine. An instance keeps the prompt it read last, so repetitions of one prompt go to the same instance one
+after the other and read nothing again. Calls into llama.cpp release the interpreter's lock.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+from judge_calibration.judges.embedded.weights import EmbeddedModelError
+
+RUNTIME: Final = "xllamacpp"
+
+
+def runtime_version() -> str:
+    """Return the version of the installed runtime.
+
+    Raises
+    ------
+    EmbeddedModelError
+        If it is not installed; the message has the command that installs it.
+    """
+    try:
+        return metadata.version(RUNTIME)
+    except metadata.PackageNotFoundError:
+        import sys
+
+        raise EmbeddedModelError(
+            f"The embedded judge needs the package {RUNTIME}, which is not installed.",
+            f"run this command:  {sys.executable} -m pip install {RUNTIME}==2026.10.11549",
+        ) from None
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # pragma: no cover  (not on macOS and Windows)
+        return os.cpu_count() or 1
+
+
+@dataclass
+class _Instance:
+    server: Any
+    last_prompt: str = ""
+    busy: bool = False
+    used: int = 0
+    served: int = field(default=0)
+
+
+def _shared_length(first: str, second: str) -> int:
+    """Length of a beginning that two texts share: the longest, halved until it is one."""
+    length = min(len(first), len(second))
+    while first[:length] != second[:length]:
+        length //= 2
+    return length
+
+
+class InstancePool:
+    """Instances of one model, each used by one call at a time.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The GGUF file.
+    context : int
+        Tokens that prompt and answer may have together.
+    instances : int
+        How many at most; each is loaded when it is first needed.
+    """
+
+    def __init__(self, path: Path, context: int, instances: int) -> None:
+        self.path = path
+        self.context = context
+        self.size = instances
+        self._instances: list[_Instance] = []
+        self._free = threading.Condition()
+        self._clock = 0
+        self.threads = ThreadPoolExecutor(max_workers=instances, thread_name_prefix="embedded-judge")
+
+    def _load(self) -> Any:
+        runtime_version()
+        import xllamacpp
+
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self.path)
+        params.n_ctx = self.context
+        params.n_parallel = 1
+        params.n_gpu_layers = 0
+        params.cpuparams.n_threads = 1
+        params.cpuparams_batch.n_threads = 1
+        params.warmup = False
+        params.cache_ram_mib = 0  # the prompt last read is kept in the context; no further copies in memory
+        params.endpoint_slots = False
+        params.ui = False
+        params.verbosity = -1
+        try:
+            return xllamacpp.Server(params)
+        except RuntimeError as problem:
+            raise EmbeddedModelError(
+                f"The model file {self.path} cannot be loaded: {problem}", "delete the file and run again"
+            ) from None
+
+    def _take(self, prompt: str) -> _Instance:
+        """Wait for a free instance: the one whose last prompt begins most like this one."""
+        with self._free:
+            while True:
+                free = [instance for instance in self._instances if not instance.busy]
+                if not free and len(self._instances) < self.size:
+                    # Loading takes a third of a second; the others wait for it rather than load as well.
+                    free = [_Instance(self._load())]
+                    self._instances += free
+                if free:
+                    chosen = max(free, key=lambda i: (_shared_length(i.last_prompt, prompt), -i.used))
+                    if (
+                        chosen.last_prompt
+                        and _shared_length(chosen.last_prompt, prompt) < len(prompt) // 2
+                        and len(self._instances) < self.size
+                    ):
+                        chosen = _Instance(self._load())
+                        self._instances.append(chosen)
+                    self._clock += 1
+                    chosen.busy, chosen.last_prompt, chosen.used = True, prompt, self._clock
+                    return chosen
+                self._free.wait()
+
+    def complete(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Answer one chat completion request (OpenAI's JSON), and wait for it.
+
+        Returns
+        -------
+        dict
+            The completion, or ``{"error": ...}`` as llama.cpp says it.
+        """
+        prompt = "\n".join(message["content"] for message in payload["messages"])
+        instance = self._take(prompt)
+        try:
+            result: dict[str, Any] = instance.server.handle_chat_completions(payload)
+            instance.served += 1
+            return result
+        finally:
+            with self._free:
+                instance.busy = False
+                self._free.notify()
+
+
+@cache
+def pool_of(path: Path, context: int, instances: int) -> InstancePool:
+    """Return this process's pool for a model file: instances are large, so one pool serves all judges."""
+    return InstancePool(path, context, instances)

@@ -1,0 +1,1 @@
+"""How calls are spread: in one process, or over several."""

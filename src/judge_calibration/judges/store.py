@@ -1,0 +1,557 @@
+"""The call store: every answer that was ever received, kept for good, whoever dies meanwhile.
+
+::
+
+    data/calls/lock                       who is writing
+    data/calls/open/<shard>.sqlite        answers of a shard that is still being asked (WAL)
+    data/calls/sealed/<shard>-<content>.answers.parquet  (+ .sha256)    the same, sealed
+    data/calls/sealed/<shard>-<content>.attempts.parquet (+ .sha256)
+
+An answer is committed, and on the disk, before the next call is asked in its place; answers that arrive at
+the same time share one commit. A shard is a block of a run's plan, named after its calls, and is sealed when
+each of them has its answer or has failed for this run. What is sealed depends on the answers only, not on
+when they came or who asked, so its hash repeats. A Parquet file without its ``.sha256`` is no shard.
+
+An answer satisfies its call for ever; a failed attempt is kept as history and satisfies nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from judge_calibration.errors import JudgeCalibrationError
+from judge_calibration.judges.failures import Attempt
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+logger = logging.getLogger(__name__)
+
+_ANSWER_COLUMNS: Final = (
+    "call_id",
+    "request_sha256",
+    "failure",
+    "text",
+    "reasoning",
+    "finish_reason",
+    "served_model",
+    "logprobs",
+    "prompt_tokens",
+    "completion_tokens",
+    "cached_tokens",
+    "reasoning_tokens",
+)
+_INTEGERS: Final = frozenset(
+    {"prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "number", "status"}
+)
+_ATTEMPT_COLUMNS: Final = tuple(field.name for field in fields(Attempt))
+_TABLES: Final = f"""
+CREATE TABLE IF NOT EXISTS answers ({", ".join(_ANSWER_COLUMNS)}, PRIMARY KEY (call_id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS attempts ({", ".join(_ATTEMPT_COLUMNS)});
+"""
+_ANSWERS: Final = ".answers.parquet"
+_ATTEMPTS: Final = ".attempts.parquet"
+_SIDECAR: Final = ".sha256"
+
+
+class StoreError(JudgeCalibrationError):
+    """The call store cannot be read or written."""
+
+
+@dataclass(frozen=True)
+class StoredAnswer:
+    """An answer as the store holds it; see :class:`~judge_calibration.judges.transports.base.Reply`."""
+
+    call_id: str
+    request_sha256: str
+    failure: str | None
+    text: str | None
+    reasoning: str | None
+    finish_reason: str | None
+    served_model: str | None
+    logprobs: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cached_tokens: int | None
+    reasoning_tokens: int | None
+
+
+def shard_name(call_ids: Iterable[str]) -> str:
+    """Return the name of the shard that holds these calls: it depends on the set of calls only.
+
+    Examples
+    --------
+    >>> shard_name(["b", "a"]) == shard_name(["a", "b"])
+    True
+    """
+    digest = hashlib.sha256()
+    for call_id in sorted(call_ids):
+        digest.update(call_id.encode() + b"\n")
+    return digest.hexdigest()[:16]
+
+
+# ---------------------------------------------------------------------------------------------- files
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """Write a file so that it is there whole or not at all."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        write(part)
+        _fsync(part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _sha256_of_file(path: Path) -> str:
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def _sidecar(path: Path) -> Path:
+    return path.with_name(path.name + _SIDECAR)
+
+
+@contextlib.contextmanager
+def _said(folder: Path, doing: str) -> Iterator[None]:
+    """Turn what the disk or SQLite says into one message."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as problem:
+        words = getattr(problem, "strerror", None) or str(problem)
+        raise StoreError(
+            f"The call store {folder} cannot be used while {doing}: {words}.",
+            "free space there, or make the folder writable, and run again: every answer that was kept is "
+            "safe and is not asked for again",
+        ) from problem
+
+
+def _schema(columns: Sequence[str]) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([(name, pa.int64() if name in _INTEGERS else pa.large_string()) for name in columns])
+
+
+def _table(rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> pa.Table:
+    import pyarrow as pa
+
+    schema = _schema(columns)
+    by_column: list[Any] = list(zip(*rows, strict=True)) or [()] * len(columns)
+    return pa.Table.from_arrays(
+        [pa.array(values, type=kind) for values, kind in zip(by_column, schema.types, strict=True)],
+        schema=schema,
+    )
+
+
+# --------------------------------------------------------------------------------------------- writing
+
+
+class OpenShard:
+    """One shard that is being asked: a SQLite file with this process as its only writer.
+
+    Use it from one thread. The file is made by the first row.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder = folder
+        self.name = name
+        self.path = folder / "open" / f"{name}.sqlite"
+        self._connection: sqlite3.Connection | None = None
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA synchronous=FULL")
+                if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                    raise sqlite3.DatabaseError("malformed")
+                connection.executescript(_TABLES)
+            except sqlite3.DatabaseError as problem:
+                connection.close()
+                raise _damaged(self.path, problem) from problem
+            self._connection = connection
+        return self._connection
+
+    def write(self, answers: Sequence[StoredAnswer], attempts: Sequence[Attempt]) -> None:
+        """Commit rows. They are on the disk when this returns. The first answer to a call counts."""
+        with _said(self.folder, "writing answers"):
+            connection = self._open()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                if answers:
+                    marks = ", ".join("?" * len(_ANSWER_COLUMNS))
+                    connection.executemany(
+                        f"INSERT OR IGNORE INTO answers VALUES ({marks})",  # noqa: S608
+                        [astuple(answer) for answer in answers],
+                    )
+                if attempts:
+                    marks = ", ".join("?" * len(_ATTEMPT_COLUMNS))
+                    connection.executemany(
+                        f"INSERT INTO attempts VALUES ({marks})",  # noqa: S608
+                        [astuple(attempt) for attempt in attempts],
+                    )
+                connection.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Close the file; rows stay."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def seal(self) -> None:
+        """Move the rows to Parquet files with their checksums, then drop the SQLite file."""
+        if not self.path.exists():
+            return
+        with _said(self.folder, "sealing a shard"):
+            connection = self._open()
+            answers = connection.execute(
+                f"SELECT {', '.join(_ANSWER_COLUMNS)} FROM answers ORDER BY call_id"  # noqa: S608
+            ).fetchall()
+            attempts = connection.execute(
+                f"SELECT {', '.join(_ATTEMPT_COLUMNS)} FROM attempts "  # noqa: S608
+                "ORDER BY call_id, started_at, number"
+            ).fetchall()
+            self._seal_rows(answers, _ANSWER_COLUMNS, _ANSWERS)
+            self._seal_rows(attempts, _ATTEMPT_COLUMNS, _ATTEMPTS)
+            self.close()
+            for suffix in ("", "-wal", "-shm"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
+    def _seal_rows(self, rows: list[Any], columns: Sequence[str], ending: str) -> None:
+        import pyarrow.parquet as pq
+
+        if not rows:
+            return
+        sealed = self.folder / "sealed"
+        sealed.mkdir(parents=True, exist_ok=True)
+        digest = hashlib.sha256()
+        for row in rows:
+            digest.update(json.dumps(row).encode() + b"\n")
+        path = sealed / f"{self.name}-{digest.hexdigest()[:16]}{ending}"
+        if path.exists() and _sidecar(path).exists():
+            return  # sealed just before the process died
+        table = _table(rows, columns)
+        _write_whole(
+            path, lambda part: pq.write_table(table, part, compression="zstd", row_group_size=20_000)
+        )
+        line = f"{_sha256_of_file(path)}  {path.name}\n"
+        _write_whole(_sidecar(path), lambda part: _write_text(part, line))
+        _fsync(sealed)
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, "ascii")
+
+
+def _damaged(path: Path, problem: Exception) -> StoreError:
+    return StoreError(
+        f"The open shard {path} of the call store is damaged ({problem}). Sealed shards are not affected.",
+        f"move {path.name} and its -wal and -shm files out of {path.parent} and run again: the calls whose "
+        "answers were only there are asked again",
+    )
+
+
+@dataclass
+class _Work:
+    shard: OpenShard
+    answer: StoredAnswer | None
+    attempts: tuple[Attempt, ...]
+    done: Future[None] | None
+
+
+@dataclass
+class _Seal:
+    shard: OpenShard
+    done: Future[None]
+
+
+class StoreWriter:
+    """The thread that writes: whatever has arrived while it wrote goes into its next commit together.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The store. The caller holds its lock.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._work: queue.SimpleQueue[_Work | _Seal | None] = queue.SimpleQueue()
+        self._problem: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="call-store", daemon=True)
+        self._thread.start()
+
+    def keep(
+        self, shard: OpenShard, answer: StoredAnswer | None, attempts: Sequence[Attempt]
+    ) -> Future[None]:
+        """Hand rows over; the future is done when they are on the disk."""
+        future: Future[None] = Future()
+        self._put(_Work(shard, answer, tuple(attempts), future), future)
+        return future
+
+    def seal(self, shard: OpenShard) -> Future[None]:
+        """Seal a shard when all that was handed over before is written."""
+        future: Future[None] = Future()
+        self._put(_Seal(shard, future), future)
+        return future
+
+    def _put(self, item: _Work | _Seal, future: Future[None]) -> None:
+        if self._problem is not None:
+            future.set_exception(self._problem)
+        else:
+            self._work.put(item)
+
+    def close(self) -> None:
+        """Write what is waiting and end the thread."""
+        self._work.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        shards: dict[str, OpenShard] = {}
+        ended = False
+        while not ended:
+            batch = [self._work.get()]
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    batch.append(self._work.get_nowait())
+            pending: list[_Work] = []
+            for item in batch:
+                if isinstance(item, _Work):
+                    pending.append(item)
+                    shards[item.shard.name] = item.shard
+                    continue
+                self._commit(pending)
+                pending = []
+                if item is None:
+                    ended = True
+                else:
+                    self._finish(item.done, item.shard.seal)
+                    shards.pop(item.shard.name, None)
+            self._commit(pending)
+        for shard in shards.values():
+            shard.close()
+
+    def _commit(self, pending: list[_Work]) -> None:
+        by_shard: dict[str, list[_Work]] = {}
+        for item in pending:
+            by_shard.setdefault(item.shard.name, []).append(item)
+        for items in by_shard.values():
+            answers = [item.answer for item in items if item.answer is not None]
+            attempts = [attempt for item in items for attempt in item.attempts]
+            try:
+                items[0].shard.write(answers, attempts)
+            except (StoreError, sqlite3.Error, OSError) as problem:
+                self._problem = problem
+                for item in items:
+                    if item.done is not None:
+                        item.done.set_exception(problem)
+            else:
+                for item in items:
+                    if item.done is not None:
+                        item.done.set_result(None)
+
+    def _finish(self, done: Future[None], act: Callable[[], None]) -> None:
+        try:
+            act()
+        except (StoreError, sqlite3.Error, OSError) as problem:
+            self._problem = problem
+            done.set_exception(problem)
+        else:
+            done.set_result(None)
+
+
+# --------------------------------------------------------------------------------------------- reading
+
+
+def _prefix(call_id: str) -> int:
+    """First 64 bits of a call_id."""
+    return int(call_id[:16], 16)
+
+
+class StoreReader:
+    """Reads a store, with or without someone writing to it. It takes no lock.
+
+    Open shards are listed before sealed ones: a shard that is sealed meanwhile is then seen twice, never
+    missed.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The store; it may be absent, which is an empty store.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._verified: set[str] = set()
+        self._ids: dict[str, Any] = {}
+
+    def open_files(self) -> list[Path]:
+        """Return the SQLite files of the shards that are being asked."""
+        return sorted((self.folder / "open").glob("*.sqlite"))
+
+    def sealed_files(self, ending: str) -> list[Path]:
+        """Return the sealed files that have a checksum, in the order of their names."""
+        sealed = self.folder / "sealed"
+        return [path for path in sorted(sealed.glob(f"*{ending}")) if _sidecar(path).exists()]
+
+    def _verify(self, path: Path) -> None:
+        if path.name in self._verified:
+            return
+        wanted = _sidecar(path).read_text("ascii").split()[0]
+        found = _sha256_of_file(path)
+        if found != wanted:
+            raise StoreError(
+                f"The sealed shard {path} does not match its checksum: it has SHA-256 {found}, and "
+                f"{_sidecar(path).name} says {wanted}.",
+                f"bring the file back from a copy; or remove it and its {_SIDECAR} file: its calls are then "
+                "asked again",
+            )
+        self._verified.add(path.name)
+
+    def _sealed_ids(self, path: Path) -> Any:
+        """Sorted 64-bit beginnings of a sealed shard's call_ids."""
+        import numpy as np
+        import pyarrow.parquet as pq
+
+        if path.name not in self._ids:
+            self._verify(path)
+            column = pq.read_table(path, columns=["call_id"]).column("call_id").to_pylist()
+            self._ids[path.name] = np.sort(
+                np.fromiter((_prefix(call_id) for call_id in column), np.uint64, len(column))
+            )
+        return self._ids[path.name]
+
+    def _sealed_with(self, wanted: set[str], ending: str, name: str | None) -> Iterator[Path]:
+        """Sealed files that may hold some of the calls; those of the shard `name` first."""
+        import numpy as np
+
+        files = self.sealed_files(ending)
+        if name is not None:
+            files.sort(key=lambda path: not path.name.startswith(name))
+        prefixes = np.sort(np.fromiter(map(_prefix, wanted), np.uint64, len(wanted)))
+        for path in files:
+            if not wanted:
+                return
+            if ending == _ANSWERS and not np.isin(prefixes, self._sealed_ids(path)).any():
+                continue
+            yield path
+
+    def _sealed_rows(
+        self, wanted: set[str], columns: Sequence[str], ending: str, name: str | None
+    ) -> Iterator[tuple[Any, ...]]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        ids = pa.array(sorted(wanted), pa.large_string())
+        for path in self._sealed_with(wanted, ending, name):
+            self._verify(path)
+            table = pq.read_table(path, columns=list(columns))
+            kept = table.filter(pc.is_in(table.column("call_id"), value_set=ids))
+            yield from zip(*(kept.column(column).to_pylist() for column in columns), strict=True)
+
+    def _open_rows(self, table: str, columns: Sequence[str], wanted: set[str]) -> Iterator[tuple[Any, ...]]:
+        for path in self.open_files():
+            try:
+                connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+            except sqlite3.Error:
+                continue  # sealed and gone since it was listed
+            try:
+                rows = connection.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()  # noqa: S608
+            except sqlite3.OperationalError as problem:
+                if "no such table" in str(problem) or not path.exists():
+                    continue
+                raise _damaged(path, problem) from problem
+            except sqlite3.DatabaseError as problem:
+                raise _damaged(path, problem) from problem
+            finally:
+                connection.close()
+            yield from (row for row in rows if row[0] in wanted)
+
+    def answers(self, call_ids: Iterable[str], name: str | None = None) -> dict[str, StoredAnswer]:
+        """Return the answers that the store has to these calls.
+
+        Parameters
+        ----------
+        call_ids : iterable of str
+        name : str, optional
+            The shard where they are looked for first.
+
+        Raises
+        ------
+        StoreError
+            If a file is damaged; nothing is taken from it.
+        """
+        wanted = set(call_ids)
+        found: dict[str, StoredAnswer] = {}
+        if not wanted:
+            return found
+        for row in self._open_rows("answers", _ANSWER_COLUMNS, wanted):
+            found.setdefault(row[0], StoredAnswer(*row))
+        left = wanted - set(found)
+        if left:
+            for row in self._sealed_rows(left, _ANSWER_COLUMNS, _ANSWERS, name):
+                found.setdefault(row[0], StoredAnswer(*row))
+                left.discard(row[0])
+        return found
+
+    def attempts(
+        self, call_ids: Iterable[str], columns: Sequence[str] = _ATTEMPT_COLUMNS
+    ) -> list[dict[str, Any]]:
+        """Return every attempt at these calls, in the order of call, start and number."""
+        wanted = set(call_ids)
+        if not wanted:
+            return []
+        rows = {
+            tuple(row): dict(zip(columns, row, strict=True))
+            for source in (
+                self._open_rows("attempts", columns, wanted),
+                self._sealed_rows(set(wanted), columns, _ATTEMPTS, None),
+            )
+            for row in source
+        }
+        order = [name for name in ("call_id", "started_at", "number") if name in columns]
+        return sorted(rows.values(), key=lambda row: tuple(row[name] for name in order))
+
+    def last_failures(self, call_ids: Iterable[str]) -> dict[str, str]:
+        """Return the class of the last failed attempt for each of these calls that has one."""
+        columns = ("call_id", "started_at", "number", "failure")
+        return {row["call_id"]: row["failure"] for row in self.attempts(call_ids, columns) if row["failure"]}
+
+    def sealed_hashes(self) -> Mapping[str, str]:
+        """Return the SHA-256 of each sealed file of answers: equal stores have equal mappings."""
+        return {
+            path.name: _sidecar(path).read_text("ascii").split()[0] for path in self.sealed_files(_ANSWERS)
+        }
+
+
+def leftover_shards(folder: Path) -> list[OpenShard]:
+    """Return the open shards that an earlier run left behind."""
+    return [OpenShard(folder, path.stem) for path in StoreReader(folder).open_files()]

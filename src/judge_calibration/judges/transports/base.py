@@ -1,0 +1,282 @@
+"""What every transport takes and gives, and the readings that they share.
+
+A transport gets the canonical request (see :class:`PlannedCall`) and returns a :class:`Reply` in the
+project's own form, or raises :class:`~judge_calibration.judges.failures.CallFailure`. It never retries.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from judge_calibration.judges.failures import CallFailure, Refused, not_a_completion, of_status
+from judge_calibration.text import canonical_json, to_storable
+
+_REASONING: Final = re.compile(
+    r"<(think|thinking|budget:thinking)>(.*?)</(?:think|thinking|budget:thinking)>", re.S
+)
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_FINISH: Final = {
+    "eos": "stop",
+    "eos_token": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "SAFETY": "content_filter",
+    "safety": "content_filter",
+}
+
+
+@dataclass(frozen=True)
+class PlannedCall:
+    """One call to ask.
+
+    Attributes
+    ----------
+    call_id : str
+    judge_id : str
+    request : str
+        The canonical request as JSON.
+    pair_id, order, protocol, step : str
+        What it is for (of the first pair that needs it); transports to real models do not look at these.
+    """
+
+    call_id: str
+    judge_id: str
+    request: str
+    pair_id: str = ""
+    order: str = ""
+    protocol: str = ""
+    step: str = ""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer that arrived, in the project's own form. Texts are storable (see judge_calibration.text).
+
+    Attributes
+    ----------
+    text : str or None
+        None: nothing was said.
+    reasoning : str or None
+        What the model thought aloud, where the provider or the reply keeps it apart.
+    finish_reason : str or None
+    served_model : str or None
+        As the server names it.
+    logprobs : str or None
+        JSON list of ``{"token", "logprob", "top": [{"token", "logprob"}]}``, one a token of the answer.
+    prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens : int or None
+        None: the server did not say.
+    failure : str or None
+        ``refusal`` where the provider itself marks the answer as one.
+    status, body, headers
+        The transport's own reply, kept with the attempt only.
+    """
+
+    text: str | None
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    served_model: str | None = None
+    logprobs: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    failure: str | None = None
+    status: int | None = None
+    body: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Transport(Protocol):
+    """A road to a judge."""
+
+    async def complete(self, request: dict[str, Any], call: PlannedCall) -> Reply:
+        """Ask once.
+
+        Raises
+        ------
+        CallFailure
+            If no answer came.
+        Refused
+            If the provider turned down the key or the account.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give connections and threads back."""
+        ...
+
+
+def sendable(text: str) -> str:
+    """Return `text` as a provider can take it: lone surrogates, which UTF-8 lacks, become U+FFFD."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def messages_of(request: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the request's messages, ready to be sent."""
+    return [{"role": m["role"], "content": sendable(m["content"])} for m in request["messages"]]
+
+
+def response_format(constraint: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the constraint as the field ``response_format`` of OpenAI-compatible requests.
+
+    None for no constraint and for a grammar, which has a field of its own.
+    """
+    kind = (constraint or {}).get("kind", "none")
+    if kind == "json_object":
+        return {"type": "json_object"}
+    if kind == "json_schema":
+        schema = {"name": "verdict", "schema": constraint["schema"], "strict": True}  # type: ignore[index]
+        return {"type": "json_schema", "json_schema": schema}
+    return None
+
+
+def grammar_field(model: str, constraint: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the fields that carry a grammar (GBNF): vLLM has its own name for it, llama.cpp another."""
+    if (constraint or {}).get("kind") != "grammar":
+        return {}
+    grammar = constraint["grammar"]  # type: ignore[index]
+    if model.startswith("hosted_vllm/"):
+        return {"structured_outputs": {"grammar": grammar}}
+    return {"grammar": grammar}
+
+
+def decoding_fields(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the decoding settings under the names of OpenAI-compatible requests, nulls left out."""
+    fields: dict[str, Any] = {
+        name: request[name]
+        for name in ("temperature", "seed", "max_tokens", "top_p", "reasoning_effort")
+        if request.get(name) is not None
+    }
+    if form := response_format(request.get("constraint")):
+        fields["response_format"] = form
+    if request.get("top_logprobs"):
+        fields["logprobs"] = True
+        fields["top_logprobs"] = request["top_logprobs"]
+    return fields
+
+
+def _number(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _finite(value: Any) -> float | None:
+    """A log-probability; minus infinity has no JSON and is null."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _storable(value: Any) -> str | None:
+    return to_storable(value) if isinstance(value, str) else None
+
+
+def _logprobs(choice: Mapping[str, Any]) -> str | None:
+    content = (choice.get("logprobs") or {}).get("content")
+    if not isinstance(content, list):
+        return None
+    tokens = [
+        {
+            "token": to_storable(str(item.get("token", ""))),
+            "logprob": _finite(item.get("logprob")),
+            "top": [
+                {"token": to_storable(str(top.get("token", ""))), "logprob": _finite(top.get("logprob"))}
+                for top in item.get("top_logprobs") or []
+            ],
+        }
+        for item in content
+    ]
+    return canonical_json(tokens)
+
+
+def split_reasoning(text: str) -> tuple[str | None, str]:
+    """Part a closed reasoning block at the very start of an answer from the rest.
+
+    Examples
+    --------
+    >>> split_reasoning("<think>both fine</think>A")
+    ('both fine', 'A')
+    >>> split_reasoning("<think>no end")
+    (None, '<think>no end')
+    """
+    match = _REASONING.match(text)
+    return (match.group(2), text[match.end() :]) if match else (None, text)
+
+
+def reply_of(completion: Any, body: str | None = None, headers: Mapping[str, str] | None = None) -> Reply:
+    """Return the reply that a chat completion (OpenAI's JSON, decoded) holds.
+
+    No choices, or a null content, is an answer that says nothing.
+
+    Raises
+    ------
+    CallFailure
+        If the object is no chat completion, or is an error in the guise of a success.
+    """
+    shown = body if body is not None else ""
+    if not isinstance(completion, dict):
+        raise not_a_completion("the reply is no JSON object", shown, headers)
+    if completion.get("error") and not completion.get("choices"):
+        error = completion["error"]
+        code = error.get("code") if isinstance(error, dict) else None
+        if isinstance(code, int) and code >= 400:
+            failed = of_status(code, canonical_json(completion), headers or {})
+            raise failed
+        raise not_a_completion(f"the reply is an error: {str(error)[:200]}", shown, headers)
+    choices = completion.get("choices")
+    if not isinstance(choices, list):
+        raise not_a_completion("the reply has no list of choices", shown, headers)
+    usage = completion.get("usage") or {}
+    prompt, answered = _number(usage.get("prompt_tokens")), _number(usage.get("completion_tokens"))
+    counted = bool(prompt or answered)  # some clients write 0 and 0 where the server said nothing
+    common: dict[str, Any] = {
+        "served_model": _storable(completion.get("model")),
+        "prompt_tokens": prompt if counted else None,
+        "completion_tokens": answered if counted else None,
+        "cached_tokens": _number((usage.get("prompt_tokens_details") or {}).get("cached_tokens")),
+        "reasoning_tokens": _number((usage.get("completion_tokens_details") or {}).get("reasoning_tokens")),
+        "status": 200,
+        "body": body,
+        "headers": headers or {},
+    }
+    if not choices:
+        return Reply(text=None, **common)
+    choice = choices[0]
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(message, dict):
+        raise not_a_completion("the reply's choice has no message", shown, headers)
+    content = message.get("content")
+    if content is not None and not isinstance(content, str):
+        raise not_a_completion("the message's content is no text", shown, headers)
+    own = message.get("provider_specific_fields") or {}
+    refusal = message.get("refusal") or own.get("refusal")
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    if content and not reasoning:
+        reasoning, content = split_reasoning(content)
+    finish = choice.get("finish_reason")
+    return Reply(
+        text=_storable(content if content is not None or not refusal else str(refusal)),
+        reasoning=_storable(reasoning),
+        finish_reason=_FINISH.get(finish, finish) if isinstance(finish, str) else None,
+        logprobs=_logprobs(choice),
+        failure="refusal" if refusal and not content else None,
+        **common,
+    )
+
+
+__all__ = [
+    "CallFailure",
+    "PlannedCall",
+    "Refused",
+    "Reply",
+    "Transport",
+    "decoding_fields",
+    "grammar_field",
+    "messages_of",
+    "reply_of",
+    "response_format",
+    "sendable",
+    "split_reasoning",
+]

@@ -1,0 +1,127 @@
+"""aiohttp straight to an OpenAI-compatible endpoint: for servers of one's own, where litellm is the limit.
+
+The same answers, outcomes and hashes as over litellm: a prefix that litellm would read as the provider
+(``hosted_vllm/``, ``openai/``) is taken off the model's name, and replies are read by the same rules.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from judge_calibration.judges.failures import Refused, no_connection, not_a_completion, of_status
+from judge_calibration.judges.transports.base import (
+    PlannedCall,
+    Reply,
+    decoding_fields,
+    grammar_field,
+    messages_of,
+    reply_of,
+)
+from judge_calibration.options.asking import TransportOptions
+
+if TYPE_CHECKING:
+    import aiohttp
+
+_PREFIXES: Final = ("hosted_vllm/", "openai/")
+
+
+def served_name(model: str) -> str:
+    """Return the model's name as the server knows it.
+
+    Examples
+    --------
+    >>> served_name("hosted_vllm/Qwen/Qwen3-8B")
+    'Qwen/Qwen3-8B'
+    """
+    for prefix in _PREFIXES:
+        if model.startswith(prefix):
+            return model.removeprefix(prefix)
+    return model
+
+
+class OpenAIHttp:
+    """One pool of connections to one endpoint.
+
+    Parameters
+    ----------
+    options : TransportOptions
+        With `api_base`.
+    key : str or None
+        Sent as a bearer token.
+    """
+
+    def __init__(self, options: TransportOptions, key: str | None = None) -> None:
+        self._options = options
+        self._address = (options.api_base or "").rstrip("/") + "/chat/completions"
+        self._headers = {"Content-Type": "application/json"}
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._most_bytes = int(options.largest_answer_mb * 1_000_000)
+        self._session: aiohttp.ClientSession | None = None
+
+    def _open(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self._options.concurrency, keepalive_timeout=30),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, connect=None, sock_connect=self._options.connect_timeout_s
+                ),
+                headers=self._headers,
+            )
+        return self._session
+
+    async def complete(self, request: dict[str, Any], call: PlannedCall) -> Reply:
+        """Ask once. See :class:`~judge_calibration.judges.transports.base.Transport`."""
+        import aiohttp
+
+        payload = {
+            "model": served_name(request["model"]),
+            "messages": messages_of(request),
+            **decoding_fields(request),
+            **grammar_field(request["model"], request.get("constraint")),
+        }
+        data = json.dumps(payload, ensure_ascii=False).encode()
+        try:
+            async with self._open().post(self._address, data=data, allow_redirects=False) as response:
+                raw = await self._read(response)
+                status, headers = response.status, response.headers
+        except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as problem:
+            raise no_connection(str(problem), perhaps_billed=False) from None
+        except (aiohttp.ClientError, ConnectionError) as problem:
+            raise no_connection(f"{type(problem).__name__}: {problem}") from None
+        body = raw.decode("utf-8", "replace")
+        named = dict(headers)
+        if status >= 300:
+            failed = of_status(status, body, named)
+            if isinstance(failed, Refused):
+                raise failed
+            raise failed
+        try:
+            completion = json.loads(raw)
+        except (ValueError, RecursionError) as problem:
+            raise not_a_completion(str(problem), body, named) from None
+        return reply_of(completion, body, named)
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        """Read the body up to the largest size that an answer may have."""
+        length = response.content_length
+        if length is not None and length <= self._most_bytes:
+            return await response.read()
+        parts: list[bytes] = []
+        size = 0
+        async for part in response.content.iter_any():
+            size += len(part)
+            if size > self._most_bytes:
+                response.close()
+                raise not_a_completion(f"the reply is larger than {self._options.largest_answer_mb:g} MB")
+            parts.append(part)
+        return b"".join(parts)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None

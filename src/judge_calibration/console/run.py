@@ -57,12 +57,13 @@ def _checked(names: list[str], options: dict[str, Any]) -> list[str]:
     """Check the parameters of the named pipelines, and put before them what is built on demand."""
     from kedro.framework.session import KedroSession
 
-    with KedroSession.create(
+    session = KedroSession.create(
         env=options["env"],
         conf_source=options["conf_source"],
         runtime_params=options["params"],
         save_on_close=False,
-    ) as session:
+    )
+    with session:
         context = session.load_context()
         known = dict(pipelines)
         chosen = names or ["__default__"]

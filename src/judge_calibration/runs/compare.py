@@ -284,7 +284,7 @@ def _changed_code(
     if not changed:
         return
     used = imports_of(node["module"], package)
-    folders = {name.rpartition("/")[0] for name in used}
+    folders = {name.rpartition("/")[0] for name in used} - {package.name}
     for name in sorted(changed):
         # A file that is no module (a prompt, a template) counts for the modules of its folder and above.
         beside = not name.endswith(".py") and any(name.startswith(f"{folder}/") for folder in folders)

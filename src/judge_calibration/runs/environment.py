@@ -58,10 +58,12 @@ def imports_of(module: str, package: Path) -> set[str]:
     root = package.parent
     todo, seen = [module], set()
     while todo:
-        path = _file_of(todo.pop(), root)
+        name = todo.pop()
+        path = _file_of(name, root)
         if path is None or path in seen:
             continue
         seen.add(path)
+        todo.append(name.rpartition(".")[0])  # importing a module runs the packages above it
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
@@ -72,6 +74,8 @@ def imports_of(module: str, package: Path) -> set[str]:
 
 
 def _file_of(module: str, root: Path) -> Path | None:
+    if not module:
+        return None
     base = root.joinpath(*module.split("."))
     for path in (base.with_suffix(".py"), base / "__init__.py"):
         if path.is_file():

@@ -51,7 +51,8 @@ def vote_over_repetitions(verdicts: pd.DataFrame, k: int, undecided: Undecided =
     Examples
     --------
     >>> rows = pd.DataFrame({"pair_id": ["p"] * 3, "judge_id": "j", "instrument_id": "i",
-    ...     "protocol": "direct", "constraint": "none", "order": "AB", "temperature": 1.0, "repetition": [0, 1, 2],
+    ...     "protocol": "direct", "constraint": "none", "order": "AB", "temperature": 1.0,
+    ...     "repetition": [0, 1, 2],
     ...     "outcome": "valid", "verdict": ["A", "B", "A"], "shown_winner": ["first", "second", "first"]})
     >>> vote_over_repetitions(rows, 3)[["judge_id", "verdict"]].values.tolist()
     [['j+vote3', 'A']]

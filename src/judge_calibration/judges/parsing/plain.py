@@ -62,6 +62,8 @@ def _core(text: str) -> str:
     """Return what is left when the allowed trimmings are taken off."""
     prefix = _PREFIX.match(text)
     core = text[prefix.end() :] if prefix else text
+    if "\n" in core or "\r" in core:
+        return text  # a fence or a list, not a label in its trimmings
     stop_left = True
     for _ in range(_MOST_WRAPPERS):
         if stop_left and core.endswith("."):

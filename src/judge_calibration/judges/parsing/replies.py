@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from judge_calibration.judges.parsing.reasoning import without_reasoning
+
 PARSER_VERSION = "1"
 """Part of every instrument's identity: another version may read the same reply otherwise."""
 
@@ -103,7 +105,7 @@ def before_parsing(reply: Reply, cap_is_planned: bool = False) -> Parsed | None:
 
 def after_parsing(parsed: Parsed, text: str) -> Parsed:
     """Return the parsed reply, with ``malformed`` turned to ``refusal`` where the text refuses in words."""
-    if parsed.outcome == "malformed" and is_refusal(text):
+    if parsed.outcome == "malformed" and is_refusal(without_reasoning(text) or ""):
         return Parsed("refusal", reason="refused_in_words")
     return parsed
 
@@ -129,7 +131,7 @@ _ACT = (
     r"discuss|answer|respond|fulfil|fulfill|participate|decide|choose|process|review|support|make)\b"
 )
 _REFUSAL = re.compile(
-    rf"(?:{_APOLOGY}[\s,.:;!—–-]*(?:but\s+|that\s+)?)?"
+    rf"(?:{_APOLOGY}[\s,.:;!—–-]+(?:but\s+|that\s+)?)?"
     rf"(?:as\s+an\s+ai(?:\s+(?:language\s+)?model|\s+assistant)?[\s,]+)?"
     rf"(?:{_CANNOT}(?:{_ACT}|\s*$)|{_UNABLE}{_ACT}|i\s+(?:must|have\s+to)\s+(?:refuse|decline)\b)",
     re.IGNORECASE | re.ASCII,

@@ -11,6 +11,8 @@ import importlib
 from typing import Any
 
 _MODULES = {
+    "CallStore": "calling",
+    "Keys": "calling",
     "Parquet": "tables",
     "Csv": "tables",
     "Workbook": "workbook",

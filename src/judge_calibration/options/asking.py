@@ -129,6 +129,8 @@ class AskingOptions(Options):
     """How a run asks its calls."""
 
     engine: EngineName = "local"
+    store: str | None = None
+    """Folder of the call store in place of the project's own (``data/calls``)."""
     offline: bool = False
     """Ask nothing: use the store's answers only, and the last recorded failure for the rest."""
     budget: BudgetOptions = BudgetOptions()

@@ -1,0 +1,1 @@
+"""Judging: from pairs to planned calls, through the call store, to verdicts."""

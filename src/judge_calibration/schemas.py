@@ -284,7 +284,8 @@ def problems_of(frame: pd.DataFrame, table: Table, where: str | None = None) -> 
     if all(name in frame.columns for name in table.key):
         keys = frame[list(table.key)].reset_index(drop=True)
         repeated = keys[keys.duplicated(keep=False)]
-        for key, rows in list(repeated.groupby(list(table.key), dropna=False).groups.items())[:5]:
+        by = list(table.key) if len(table.key) > 1 else table.key[0]
+        for key, rows in list(repeated.groupby(by, dropna=False).groups.items())[:5]:
             shown = key if isinstance(key, tuple) else (key,)
             problems.append(
                 Problem(

@@ -186,7 +186,12 @@ def explain_undecodable(file: OpenFile, error: UnicodeDecodeError) -> Unreadable
                     line, error = number, own
                     break
     byte = error.object[error.start : error.start + 1].hex()
+    with open_bytes(file) as handle:
+        start = handle.read(400)
+    likely = "cp1252"
+    if start.count(0) > len(start) // 4:  # every other byte of Latin text in UTF-16 is NUL
+        likely = "utf-16-be" if start[:1] == b"\x00" else "utf-16-le"
     return UnreadableFileError(
         f"byte 0x{byte} in line {line if line else '?'}, which is not {error.encoding}",
-        "UTF-8, or the file's own encoding declared in its layout, e.g. `encoding: cp1252`",
+        f"UTF-8, or the file's own encoding declared in its layout, e.g. `encoding: {likely}`",
     )

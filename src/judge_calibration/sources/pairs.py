@@ -66,6 +66,7 @@ class PairBuilder:
         self.notes: Counter[str] = Counter()
         self.fields = layout.fields
         self._told = False
+        self._blank_turns: list[bool] = []
         self._codes = CodeTable(layout.codes) if layout.codes else None
         self._orders = lookup(layout.order_codes.AB, layout.order_codes.BA)
         self._frames: list[pd.DataFrame] = []
@@ -91,7 +92,6 @@ class PairBuilder:
         fields = self.fields
         question, a, b = self._texts(block)
         size = len(block.rows)
-        self._check_kind()
         label = self._labels(block)
         gap = self.reader.numbers(fields.get("quality_gap"), block, "quality_gap")
         if self.layout.votes:
@@ -99,6 +99,7 @@ class PairBuilder:
         names = {name: self.reader.names(fields.get(name), block, name) for name in NAMES}
         if self._has_chosen():
             a, b, label = self._place_chosen(question, a, b, self._ties(block), names, block)
+        self._check_kind(label)
         hashes = [content_hash(q or "", x or "", y or "") for q, x, y in zip(question, a, b, strict=True)]
         source = self._required("source", block) if "source" in fields else [_stem(self.file.name)] * size
         if "pair_id" in fields:
@@ -139,14 +140,9 @@ class PairBuilder:
         )
         self._frames.append(self._apply_text_rules(frame))
 
-    def _check_kind(self) -> None:
-        has_label = "label" in self.fields or self._has_chosen() or self.layout.votes is not None
-        if (
-            has_label
-            and not self.layout.reference_kind
-            and "reference_kind" not in self.fields
-            and not self._told
-        ):
+    def _check_kind(self, labels: list[str | None]) -> None:
+        declared = self.layout.reference_kind or "reference_kind" in self.fields or self._told
+        if not declared and any(label is not None for label in labels):
             self._told = True
             self.problems.add(
                 f"layout '{self.layout.layout}' for {self.file.given}",
@@ -162,6 +158,7 @@ class PairBuilder:
 
     def _texts(self, block: Block) -> Texts:
         fields = self.fields
+        self._blank_turns = [False] * len(block.rows)
         if self.layout.conversation:
             question, a, b = self._conversations(self.layout.conversation, block)
         else:
@@ -217,9 +214,10 @@ class PairBuilder:
         """Lay a dialogue out: the first question is shared, each answer is the dialogue from there on."""
         turns = self.reader.values(self.fields["earlier_turns"], block)
         out: Texts = ([], [], [])
-        for row, (last, x, y, earlier) in zip(
-            block.rows, zip(question, a, b, turns, strict=True), strict=True
+        for number, (row, last, x, y, earlier) in enumerate(
+            zip(block.rows, question, a, b, turns, strict=True)
         ):
+            self._blank_turns[number] = not (x or "").strip() or not (y or "").strip()
             if not earlier or last is None or x is None or y is None:
                 new = (last, x, y)
             elif not (
@@ -259,12 +257,15 @@ class PairBuilder:
             read = _transcript_reader(conversation)
         sides = (self.reader.values(conversation.a, block), self.reader.values(conversation.b, block))
         out: Texts = ([], [], [])
-        for row, pair in zip(block.rows, zip(*sides, strict=True), strict=True):
+        for number, (row, *pair) in enumerate(zip(block.rows, *sides, strict=True)):
             new: tuple[Any, Any, Any] = (None, None, None)
             try:
                 shared, rest_a, rest_b = part_ways(*(read(value) for value in pair))
                 if not shared:
                     raise ValueError("two conversations that share no first turn")
+                if {rest_a[-1]["role"], rest_b[-1]["role"]} != {"assistant"}:
+                    raise ValueError("a conversation that does not end in an answer")
+                self._blank_turns[number] = any(not rest[-1]["content"].strip() for rest in (rest_a, rest_b))
                 new = (as_question(shared), as_answer(rest_a), as_answer(rest_b))
             except ValueError as error:
                 column = f"{conversation.a.column}/{conversation.b.column}"
@@ -396,7 +397,7 @@ class PairBuilder:
         ):
             if not isinstance(x, str) or not isinstance(y, str):
                 continue  # already a problem
-            if not x.strip() or not y.strip():
+            if not x.strip() or not y.strip() or self._blank_turns[i]:
                 touched = True
                 self.notes["empty_response"] += 1
                 flags[i].append("empty_response")
@@ -406,7 +407,7 @@ class PairBuilder:
                         self.file.given,
                         int(frame["_row"].iloc[i]),
                         self._side_name(side),
-                        show(x if side == "response_a" else y),
+                        show((x if side == "response_a" else y).strip()[-60:]),
                         "an answer (or `rules: {empty_response: keep}` if the candidate really said nothing)",
                     )
                 keep[i] = rules.empty_response != "drop"
@@ -433,6 +434,7 @@ class PairBuilder:
                     kinds[i], variants[i] = "identity", "as_imported"
         if touched:
             frame["reference_label"] = _text([v if isinstance(v, str) else None for v in labels])
+            frame["reference_kind"] = frame["reference_kind"].where(frame["reference_label"].notna())
             frame["manipulation"] = _text([v if isinstance(v, str) else None for v in kinds])
             frame["variant"] = _text([v if isinstance(v, str) else None for v in variants])
         frame["import_flags"] = _text([_json_list(found) for found in flags])
@@ -447,6 +449,11 @@ class PairBuilder:
         return frame
 
     def _side_name(self, side: str) -> str:
+        if self._has_chosen():
+            sides = [
+                self.fields[name].column or name for name in ("chosen", "rejected") if name in self.fields
+            ]
+            return " or ".join(sides) or "the last turn"
         field = self.fields.get(side)
         return field.column if field is not None and field.column else side
 

@@ -1,0 +1,114 @@
+"""The pipeline data_prep: from named files to pairs, judged pairs and logged verdicts."""
+
+import json
+from pathlib import Path
+
+import pytest
+from kedro.io import DataCatalog, MemoryDataset
+from kedro.runner import SequentialRunner
+
+from judge_calibration.errors import SourceError, TableError
+from judge_calibration.options.data_prep import DataPrepOptions
+from judge_calibration.pipelines.data_prep.nodes import import_files, join_pairs
+from judge_calibration.pipelines.data_prep.pipeline import create_pipeline
+from judge_calibration.schemas import PAIRS, VERDICT_ROWS, empty, problems_of
+
+
+def write_lines(path: Path, records: list[dict]) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> DataPrepOptions:
+    pairs = [
+        {
+            "pair_id": f"p{i}",
+            "question": f"q{i}",
+            "response_a": "a",
+            "response_b": "b",
+            "reference_label": "A",
+        }
+        for i in range(40)
+    ]
+    log = [
+        {"pair_id": f"p{i}", "judge_id": "j", "order": order, "verdict": "A"}
+        for i in range(38, 42)
+        for order in ("AB", "BA")
+    ]
+    return DataPrepOptions(
+        use_bank=False,
+        pair_files=[
+            {
+                "path": write_lines(tmp_path / "mine.jsonl", pairs),
+                "layout": "pairs",
+                "set": {"reference_kind": "human"},
+            }
+        ],
+        log_files=[{"path": write_lines(tmp_path / "log.jsonl", log), "layout": "verdicts"}],
+        judged={"size": 5},
+    )
+
+
+class Kept(MemoryDataset):
+    """A dataset in memory that the runner does not empty when it thinks that nobody reads it any more."""
+
+    def _release(self) -> None:
+        pass
+
+
+def run(options: DataPrepOptions) -> dict:
+    pipeline = create_pipeline()
+    inputs = {"pair_bank": MemoryDataset({}), "params:data_prep": MemoryDataset(options)}
+    catalog = DataCatalog({**inputs, **{name: Kept() for name in pipeline.all_outputs()}})
+    SequentialRunner().run(pipeline, catalog)
+    return {name: catalog.load(name) for name in pipeline.all_outputs()}
+
+
+class TestPipeline:
+    def test_files_and_logs_are_joined_split_and_drawn_from(self, options):
+        out = run(options)
+        assert problems_of(out["pairs"], PAIRS) == []
+        assert problems_of(out["logged_verdicts"], VERDICT_ROWS) == []
+        # p38 and p39 are described by the file; of p40 and p41 only the log knows.
+        assert len(out["pairs"]) == 42
+        assert out["pairs"].set_index("pair_id")["question"].isna().sum() == 2
+        assert set(out["pairs"]["split"]) == {"train", "test"}
+        assert len(out["judged_pairs"]) == 5
+        assert out["source_files"]["kind"].tolist() == ["pairs", "verdicts"]
+
+    def test_every_pair_with_texts_is_judged_where_size_is_null(self, options):
+        every = options.model_copy(update={"judged": options.judged.model_copy(update={"size": None})})
+        assert len(run(every)["judged_pairs"]) == 40
+
+    def test_a_pair_of_the_judged_set_can_be_limited_to_sources(self, options):
+        other = options.model_copy(update={"judged": options.judged.model_copy(update={"sources": ("x",)})})
+        assert len(run(other)["judged_pairs"]) == 0
+
+    def test_nothing_at_all_is_no_error(self):
+        out = run(DataPrepOptions(use_bank=False))
+        assert len(out["pairs"]) == 0
+        assert problems_of(out["judged_pairs"], PAIRS) == []
+
+    def test_problems_of_pairs_and_logs_are_told_together(self, options):
+        wrong = options.model_copy(
+            update={
+                "pair_files": (options.pair_files[0].model_copy(update={"path": "no-pairs.csv"}),),
+                "log_files": (options.log_files[0].model_copy(update={"path": "no-log.csv"}),),
+            }
+        )
+        with pytest.raises(SourceError) as caught:
+            import_files(wrong)
+        assert "no-pairs.csv" in str(caught.value)
+        assert "no-log.csv" in str(caught.value)
+
+    def test_a_log_that_contradicts_a_file(self, options):
+        files = import_files(options)
+        logged = files.logged_pairs.assign(reference_label="B")
+        with pytest.raises(TableError, match="different reference labels"):
+            join_pairs(empty(PAIRS), files.imported_pairs, logged, options)
+
+    def test_a_pair_of_the_bank_and_of_a_file_under_one_id(self, options):
+        files = import_files(options)
+        with pytest.raises(TableError, match="the same pair_id"):
+            join_pairs(files.imported_pairs, files.imported_pairs, files.logged_pairs, options)

@@ -152,9 +152,10 @@ def _row(bank: Bank, file: TaskFile, variant: Variant, side: str, sentinel: bool
     changed = answer_on_side(task, variant, side)
     other = "B" if side == "A" else "A"
     answers = {side: changed, other: task.answer}
-    candidates = {side: f"{variant.manipulation}:{variant.variant}", other: CANONICAL}
     expected = "TIE" if variant.manipulation in EXPECTS_TIE else other
     same = changed == task.answer
+    made_by = CANONICAL if same else f"{variant.manipulation}:{variant.variant}"
+    candidates = {side: made_by, other: CANONICAL}
     packet = [{"id": passage.id, "text": passage.text} for passage in task.passages]
     content: dict[str, Any] = {
         "question": task.question,

@@ -22,7 +22,7 @@ from judge_calibration.bank.leaks import Leak, leak_tests
 from judge_calibration.bank.privacy import private_things
 from judge_calibration.bank.proofs import Found, shortened
 from judge_calibration.bank.tasks import DIFFICULTIES, DOMAINS, INJECTION_KINDS, Bank, BankError, Task
-from judge_calibration.bank.transforms import RecipeError, inject, without_invisible
+from judge_calibration.bank.transforms import RecipeError, inject, restyle, vary_length, without_invisible
 from judge_calibration.bank.variants import mutated, polished
 from judge_calibration.errors import Problem
 from judge_calibration.schemas import PAIRS, problems_of
@@ -160,8 +160,8 @@ def _row_faults(task: Task, row: Row, rows: dict[str, Row], private: bool) -> Fo
         yield "question", shortened(row["question"]), "the task's question"
     kind = row["manipulation"]
     one_dimension: dict[str, Callable[[Task, str], Found]] = {
-        "length": rules.length,
-        "style": rules.style,
+        "length": _length,
+        "style": _style,
         "citation": rules.citation,
         "correctness": _only_declared_spans,
         "identity": lambda task, made: _identity(task, made, row["variant"]),
@@ -172,8 +172,6 @@ def _row_faults(task: Task, row: Row, rows: dict[str, Row], private: bool) -> Fo
         yield "manipulation", shortened(kind), "one of " + ", ".join(one_dimension)
         return
     yield from one_dimension[kind](task, changed)
-    if kind == "length":
-        yield from _claims_nothing_new(task, changed)
     try:
         explained = apply_differences(task.answer, json.loads(from_storable(row["mutation_diff"])))
     except (ValueError, TypeError) as error:
@@ -253,14 +251,23 @@ def _only_declared_spans(task: Task, made: str) -> Found:
         yield "response", "a change outside the declared spans", "exactly the declared spans changed"
 
 
-def _claims_nothing_new(task: Task, made: str) -> Found:
-    """Look at the whole text, not at the declared additions, which a recipe might leave incomplete."""
+def _length(task: Task, made: str) -> Found:
+    yield from rules.length(task, made)
+    # The whole text counts, not the declared restatements only.
     known = task.question + "\n" + task.answer
     added = set(words.numbers(made, task.language)) - set(words.numbers(known, task.language))
     if added:
         yield "response", f"the new numbers {sorted(added)}", "no number that the answer and question lack"
     if set(words.markers(made)) - set(words.markers(task.answer)):
         yield "response", "a new citation", "none"
+    if made != vary_length(task.answer, task.length):
+        yield "response", "text that is not declared", "the declared restatements or cuts only"
+
+
+def _style(task: Task, made: str) -> Found:
+    yield from rules.style(task, made)
+    if made != restyle(task.answer, task.style):
+        yield "response", "a form that is not declared", "the declared form only"
 
 
 def _identity(task: Task, made: str, variant: str) -> Found:

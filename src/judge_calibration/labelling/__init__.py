@@ -1,1 +1,1 @@
-"""Human labels: sampling plans, assignments, blinded packets, label files, adjudication."""
+"""Blinded human labels: the plan of a round, its packets, what comes back, and what it is worth."""

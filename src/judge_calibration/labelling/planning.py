@@ -1,0 +1,372 @@
+"""Who labels which pair: two primaries and a different adjudicator, balanced, competent, re-assignable.
+
+The plan names pairs and annotators; the key names packets. Neither holds both the packets' order and the
+pairs in a way that an annotator could use: the key is the one artifact that un-blinds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+import pandas as pd
+
+from judge_calibration.labelling.drawing import draw_pairs
+from judge_calibration.labelling.identity import RoundKey
+from judge_calibration.options.annotation import (
+    AnnotationOptions,
+    AnnotatorOptions,
+    HandOverOptions,
+    parse_time,
+)
+
+PLAN_COLUMNS = [
+    "round_id",
+    "pair_id",
+    "base_id",
+    "stratum",
+    "inclusion_probability",
+    "stage",
+    "slot",
+    "annotator_id",
+    "status",
+    "replaces",
+    "issued_at",
+    "reason",
+    "key_kind",
+]
+"""Columns of the plan.
+
+``stage`` primary or adjudication; ``slot`` 1, 2, ... within the pair; ``status``: ``issued`` (the packet
+is out), ``reserved`` (an adjudicator who is asked only if the primaries differ), ``handed_over`` (taken
+back), ``unassigned`` (nobody can take it: see ``reason``); ``replaces`` whose packet it was.
+"""
+
+KEY_COLUMNS = [
+    "packet_id",
+    "round_id",
+    "pair_id",
+    "annotator_id",
+    "stage",
+    "slot",
+    "order",
+    "sequence",
+    "status",
+    "issued_at",
+    "handed_over_at",
+]
+"""Columns of the un-blinding key; ``order`` AB or BA: which candidate is shown as answer A."""
+
+
+class RoundPlan(NamedTuple):
+    """A planned round.
+
+    Attributes
+    ----------
+    plan : pandas.DataFrame
+        One row a pair and slot (PLAN_COLUMNS); a handed-over slot has a row for each holder.
+    key : pandas.DataFrame
+        One row a packet (KEY_COLUMNS).
+    design : pandas.DataFrame
+        What each critical slice wanted and got (drawing.DESIGN_COLUMNS).
+    """
+
+    plan: pd.DataFrame
+    key: pd.DataFrame
+    design: pd.DataFrame
+
+
+@dataclass
+class _Slot:
+    pair_id: str
+    base_id: str
+    slice: str
+    domain: str | None
+    language: str | None
+    stakes: str
+    stratum: str
+    probability: float
+    stage: str
+    number: int
+    code: str | None = None
+    status: str = "issued"
+    replaces: str | None = None
+    issued_at: str = ""
+    handed_over_at: str | None = None
+    reason: str | None = None
+    batch: int = 0
+
+
+@dataclass
+class _Load:
+    """What has been given to whom so far."""
+
+    total: Counter[str] = field(default_factory=Counter)
+    stage: Counter[tuple[str, str]] = field(default_factory=Counter)
+    slice: Counter[tuple[str, str]] = field(default_factory=Counter)
+    base: Counter[tuple[str, str]] = field(default_factory=Counter)
+    together: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, slot: _Slot, code: str, others: set[str], sign: int = 1) -> None:
+        self.total[code] += sign
+        self.stage[code, slot.stage] += sign
+        self.slice[code, slot.slice] += sign
+        self.base[code, slot.base_id] += sign
+        for other in others:
+            self.together[min(code, other), max(code, other)] += sign
+
+
+def _may_label(annotator: AnnotatorOptions, slot: _Slot) -> bool:
+    if slot.stage == "adjudication" and not annotator.adjudicates:
+        return False
+    if annotator.domains is not None and slot.domain not in annotator.domains:
+        return False
+    if (
+        annotator.languages is not None
+        and slot.language is not None
+        and slot.language not in annotator.languages
+    ):
+        return False
+    return slot.stakes in annotator.stakes
+
+
+def _choose(
+    slot: _Slot, holders: set[str], annotators: dict[str, AnnotatorOptions], load: _Load, key: RoundKey
+) -> str | None:
+    """Return the annotator with the least to do of those who may label this slot, or None."""
+    best: tuple[tuple[float, float], str] | None = None
+    for code, annotator in annotators.items():
+        if code in holders or not _may_label(annotator, slot):
+            continue
+        if annotator.capacity is not None and load.total[code] >= annotator.capacity:
+            continue
+        # A person who sees several pairs of one base task comes to know the answer that they share, so
+        # repeats of the base task weigh most; then the load in this role, and in this slice.
+        cost = (
+            load.stage[code, slot.stage]
+            + load.slice[code, slot.slice]
+            + 3.0 * load.base[code, slot.base_id]
+            + 0.25 * sum(load.together[min(code, other), max(code, other)] for other in holders)
+        )
+        tie_break = key.uniform("assign", slot.pair_id, slot.stage, str(slot.number), code)
+        if best is None or (cost, tie_break) < best[0]:
+            best = ((cost, tie_break), code)
+    return best[1] if best else None
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None or pd.isna(value) else str(value)  # type: ignore[call-overload]
+
+
+def _first_slots(drawn: pd.DataFrame, options: AnnotationOptions, key: RoundKey) -> list[_Slot]:
+    slots = []
+    for row in drawn.to_dict("records"):
+        for number in range(1, options.primaries + 2):
+            stage = "primary" if number <= options.primaries else "adjudication"
+            slots.append(
+                _Slot(
+                    pair_id=row["pair_id"],
+                    base_id=row["base_id"],
+                    slice=_text_or_none(row["manipulation"]) or row["stratum"],
+                    domain=_text_or_none(row["domain"]),
+                    language=_text_or_none(row["language"]),
+                    stakes=row["stakes"],
+                    stratum=row["stratum"],
+                    probability=row["inclusion_probability"],
+                    stage=stage,
+                    number=number,
+                    issued_at=parse_time(options.issued_at).isoformat(),
+                    status="issued" if stage == "primary" else "reserved",
+                )
+            )
+    slots.sort(key=lambda slot: (slot.number, key.uniform("turn", slot.pair_id)))
+    return slots
+
+
+def _fill(
+    slots: list[_Slot], taken: list[_Slot], options: AnnotationOptions, key: RoundKey, gone: set[str]
+) -> None:
+    annotators = {a.code: a for a in options.annotators if a.code not in gone}
+    load = _Load()
+    holders: dict[str, set[str]] = defaultdict(set)
+    for slot in taken:
+        if slot.code is None:
+            continue
+        # Whoever has seen a pair once never gets it again, even if the packet was handed over unlabelled.
+        holders[slot.pair_id].add(slot.code)
+        if slot.status != "handed_over":
+            load.add(slot, slot.code, holders[slot.pair_id] - {slot.code})
+    for slot in slots:
+        code = _choose(slot, holders[slot.pair_id], annotators, load, key)
+        if code is None:
+            slot.status, slot.reason = "unassigned", "no_competent_annotator_free"
+            continue
+        slot.code = code
+        load.add(slot, code, holders[slot.pair_id])
+        holders[slot.pair_id].add(code)
+
+
+def _hand_over(
+    slots: list[_Slot],
+    hand_over: HandOverOptions,
+    given: dict[str, datetime | None],
+    batch: int,
+    options: AnnotationOptions,
+    key: RoundKey,
+    gone: set[str],
+) -> list[_Slot]:
+    """Take the unlabelled slots of one annotator back; return their successors, already assigned."""
+    moment = parse_time(hand_over.at)
+
+    def has_label(slot: _Slot) -> bool:
+        packet = key.packet_id(slot.pair_id, key.pseudonym(slot.code or ""), slot.stage)
+        if packet not in given:
+            return False
+        when = given[packet]
+        return when is None or when <= moment
+
+    held = [s for s in slots if s.code == hand_over.annotator and s.status in ("issued", "reserved")]
+    held = [s for s in held if not has_label(s)]
+    held.sort(key=lambda slot: key.uniform("hand-over", slot.pair_id, slot.stage))
+    taken_back = held if hand_over.count is None else held[: hand_over.count]
+    successors = []
+    for slot in taken_back:
+        successor = _Slot(**{**slot.__dict__})
+        successor.code, successor.replaces, successor.batch = None, hand_over.annotator, batch
+        successor.issued_at = moment.isoformat()
+        slot.status, slot.handed_over_at = "handed_over", moment.isoformat()
+        successors.append(successor)
+    _fill(successors, slots, options, key, gone)
+    return successors
+
+
+def _orders(slots: list[_Slot], key: RoundKey) -> list[str]:
+    """Return AB or BA for each slot: blocks of two within annotator and slice, a coin for each block."""
+    groups: dict[tuple[str | None, str, str, int], list[int]] = defaultdict(list)
+    for place, slot in enumerate(slots):
+        groups[slot.code, slot.slice, slot.stage, slot.batch].append(place)
+    orders = [""] * len(slots)
+    for (code, slice_, stage, batch), places in groups.items():
+        places.sort(key=lambda place: key.uniform("order", slots[place].pair_id, str(code), stage))
+        for turn in range(0, len(places), 2):
+            coin = key.uniform("coin", str(code), slice_, stage, str(batch), str(turn)) < 0.5
+            for step, place in enumerate(places[turn : turn + 2]):
+                orders[place] = "AB" if coin == (step == 0) else "BA"
+    return orders
+
+
+def _sequences(slots: list[_Slot], key: RoundKey) -> list[int]:
+    """Return each slot's place in its annotator's list: random, pairs of one base task far apart."""
+    lists: dict[tuple[str | None, str, int], list[int]] = defaultdict(list)
+    for place, slot in enumerate(slots):
+        lists[slot.code, slot.stage, slot.batch].append(place)
+    sequence = [0] * len(slots)
+    for (code, stage, batch), places in sorted(lists.items(), key=lambda item: (str(item[0][0]), item[0][2])):
+        bases: dict[str, list[int]] = defaultdict(list)
+        for place in places:
+            bases[slots[place].base_id].append(place)
+        position = {}
+        for base, members in bases.items():
+            members.sort(key=lambda place: key.uniform("spread", slots[place].pair_id, str(code), stage))
+            start = key.uniform("start", base, str(code), stage)
+            for step, place in enumerate(members):
+                position[place] = (step + start) / len(members)
+        # Lists of different stages and hand-overs have number ranges of their own: old numbers never move.
+        first = (batch * 2 + (stage == "adjudication")) * 100_000 + 1
+        for number, place in enumerate(sorted(places, key=lambda place: position[place]), start=first):
+            sequence[place] = number
+    return sequence
+
+
+def plan_round(
+    pairs: pd.DataFrame,
+    options: AnnotationOptions,
+    key: RoundKey,
+    given: dict[str, datetime | None] | None = None,
+) -> RoundPlan:
+    """Plan a round: the draw, who labels what, in which order, under which packet id.
+
+    Parameters
+    ----------
+    pairs : pandas.DataFrame
+        The canonical pairs.
+    options : AnnotationOptions
+        Draw, annotators with their declared competence, hand-overs.
+    key : RoundKey
+        Gives ids and every random choice: the same inputs give the same plan on every machine.
+    given : dict of str to datetime or None, optional
+        Packets that have a label, with its time. Only hand-overs look at it: a labelled packet is never
+        taken back.
+
+    Returns
+    -------
+    RoundPlan
+        A slot that nobody competent has room for is ``unassigned``, never given to somebody else.
+    """
+    # Logs may come without their texts; such pairs can be analysed, but nobody can look at them.
+    shown = pairs.dropna(subset=["question", "response_a", "response_b"])
+    draw = draw_pairs(shown, options.draw, options.primaries)
+    slots = _first_slots(draw.pairs, options, key)
+    _fill(slots, [], options, key, set())
+    gone: set[str] = set()
+    for batch, hand_over in enumerate(options.hand_overs, start=1):
+        gone.add(hand_over.annotator)
+        slots += _hand_over(slots, hand_over, given or {}, batch, options, key, gone)
+        if hand_over.count is not None:
+            gone.discard(hand_over.annotator)
+    return RoundPlan(_plan_frame(slots, key), _key_frame(slots, key), draw.design)
+
+
+def _plan_frame(slots: list[_Slot], key: RoundKey) -> pd.DataFrame:
+    records = [
+        {
+            "round_id": key.round_id,
+            "pair_id": slot.pair_id,
+            "base_id": slot.base_id,
+            "stratum": slot.stratum,
+            "inclusion_probability": slot.probability,
+            "stage": slot.stage,
+            "slot": slot.number,
+            "annotator_id": key.pseudonym(slot.code) if slot.code else None,
+            "status": slot.status,
+            "replaces": key.pseudonym(slot.replaces) if slot.replaces else None,
+            "issued_at": slot.issued_at,
+            "reason": slot.reason,
+            "key_kind": key.kind,
+        }
+        for slot in slots
+    ]
+    frame = pd.DataFrame(records, columns=PLAN_COLUMNS)
+    texts = [c for c in PLAN_COLUMNS if c not in ("slot", "inclusion_probability")]
+    frame = frame.astype(dict.fromkeys(texts, "str") | {"slot": "Int64", "inclusion_probability": "float64"})
+    return frame.sort_values(["pair_id", "slot", "issued_at"], kind="stable").reset_index(drop=True)
+
+
+def _key_frame(slots: list[_Slot], key: RoundKey) -> pd.DataFrame:
+    assigned = [slot for slot in slots if slot.code is not None]
+    orders, sequences = _orders(assigned, key), _sequences(assigned, key)
+    records = []
+    for slot, order, sequence in zip(assigned, orders, sequences, strict=True):
+        annotator = key.pseudonym(slot.code or "")
+        records.append(
+            {
+                "packet_id": key.packet_id(slot.pair_id, annotator, slot.stage),
+                "round_id": key.round_id,
+                "pair_id": slot.pair_id,
+                "annotator_id": annotator,
+                "stage": slot.stage,
+                "slot": slot.number,
+                "order": order,
+                "sequence": sequence,
+                "status": slot.status,
+                "issued_at": slot.issued_at,
+                "handed_over_at": slot.handed_over_at,
+            }
+        )
+    frame = pd.DataFrame(records, columns=KEY_COLUMNS)
+    texts = [c for c in KEY_COLUMNS if c not in ("slot", "sequence")]
+    frame = frame.astype(dict.fromkeys(texts, "str") | {"slot": "Int64", "sequence": "Int64"})
+    # By packet id: the order of the rows tells nothing either.
+    return frame.sort_values("packet_id", kind="stable").reset_index(drop=True)

@@ -1,0 +1,1 @@
+"""Blinded labelling by people: plan, packets, labels, adjudication, analysis."""

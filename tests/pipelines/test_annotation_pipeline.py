@@ -1,0 +1,78 @@
+"""The pipeline `annotation` on fabricated pairs, without a disk."""
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "labelling"))
+
+from labelling_helpers import fabricate_pairs, make_options
+
+from judge_calibration import schemas
+from judge_calibration.labelling.planning import KEY_COLUMNS
+from judge_calibration.pipelines.annotation.pipeline import create_pipeline
+
+
+def run(options, pairs, secret="") -> dict[str, object]:
+    """Run every node in order and keep all that it makes."""
+    data: dict[str, object] = {"pairs": pairs, "annotation_secret": secret, "params:annotation": options}
+    for node in create_pipeline().nodes:
+        data |= node.run({name: data[name] for name in node.inputs})
+    return {
+        name: made for name, made in data.items() if name not in ("annotation_secret", "params:annotation")
+    }
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    return run(make_options(), fabricate_pairs(9))
+
+
+class TestAnnotationPipeline:
+    def test_a_fresh_round_has_packets_no_labels_and_everything_to_do(self, fresh):
+        assert len(fresh["blinded_packets"]) == 9 * 5 * 2
+        assert fresh["labels"].empty
+        progress = fresh["label_progress"].set_index(["scope", "stage"]).loc[("all", "primary")]
+        assert (int(progress["assigned"]), int(progress["labelled"])) == (90, 0)
+        assert fresh["adjudication_queue"].empty
+        assert set(fresh["adjudicated_labels"]["undefined"]) == {"no_label"}
+        assert list(fresh["unblinding_key"].columns) == KEY_COLUMNS
+
+    def test_practice_key_is_named_in_the_plan(self, fresh):
+        assert set(fresh["annotation_plan"]["key_kind"]) == {"practice"}
+
+    def test_the_secret_changes_ids_and_reaches_no_artifact(self, fresh):
+        secret = "correct horse battery staple"
+        out = run(make_options(), fabricate_pairs(9), secret)
+        assert set(out["unblinding_key"]["packet_id"]).isdisjoint(fresh["unblinding_key"]["packet_id"])
+        assert set(out["annotation_plan"]["key_kind"]) == {"secret"}
+        for name, data in out.items():
+            text = data.to_csv() if isinstance(data, pd.DataFrame) else repr(data)
+            assert secret not in text, name
+
+    def test_half_of_the_labels_and_the_queue(self, tmp_path, fresh):
+        # The first annotator of a pair says A is better, the second that it is a tie; two pairs are open.
+        key = fresh["unblinding_key"]
+        primary = key[key["stage"] == "primary"].sort_values(["pair_id", "slot"])
+        rows = []
+        for row in primary.to_dict("records"):
+            label = ("A" if row["order"] == "AB" else "B") if row["slot"] == 1 else "TIE"
+            rows.append(f"{row['packet_id']},{label},2026-03-01T00:00:00Z")
+        sheet = tmp_path / "labels.csv"
+        sheet.write_text("\n".join(["packet_id,label,labelled_at", *rows[:-4]]))
+        out = run(make_options(labels={"files": [{"path": str(sheet)}]}), fabricate_pairs(9))
+        schemas.check(out["labels"], schemas.LABELS)
+        assert len(out["labels"]) == 86
+        assert len(out["adjudication_queue"]) == 43
+        settled = out["adjudicated_labels"].groupby("undefined").size()
+        assert settled["adjudication_missing"] == 43
+        assert settled["no_label"] == 2
+        packets = pd.concat([out["adjudication_queue"], out["blinded_packets"]])
+        assert packets["packet_id"].is_unique
+
+    def test_no_pairs_at_all(self):
+        out = run(make_options(), schemas.empty(schemas.PAIRS))
+        assert out["blinded_packets"].empty
+        assert out["label_progress"].empty

@@ -3,11 +3,10 @@
 Nothing is repaired by guessing. A row is refused for the first of these reasons that holds:
 
 ``unknown_annotator``, ``annotator_not_named``, ``id_missing``, ``id_damaged_by_spreadsheet``,
-``id_mistyped``, ``unknown_packet``, ``unknown_pair``, ``not_assigned`` (the packet is another
-person's), ``handed_over``, ``empty_annotation``, ``unknown_label``, ``unknown_reason_code``,
-``reason_code_missing``, ``unknown_attribute``, ``time_unreadable``, ``older_than_packet``,
-``columns_shuffled`` (the texts beside the label are not this packet's), ``conflicting_labels`` (two different labels of one
-person for one pair).
+``id_mistyped``, ``unknown_packet``, ``unknown_pair``, ``not_assigned`` (the packet is another person's),
+``handed_over``, ``empty_annotation``, ``unknown_label``, ``unknown_reason_code``, ``reason_code_missing``,
+``unknown_attribute``, ``time_unreadable``, ``older_than_packet``, ``columns_shuffled`` (the texts beside
+the label are not this packet's), ``conflicting_labels`` (two different labels of one person for one pair).
 
 Set aside without being wrong: ``open`` (no label yet), ``skipped``, ``repeated`` (the same label again) and,
 under the rule ``last``, ``superseded``.

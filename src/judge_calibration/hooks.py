@@ -76,6 +76,12 @@ class RunHooks:
         self._end("failed", error)
 
     @property
+    def failed_at(self) -> str:
+        """Where the last run failed: the node and, while loading or saving, the dataset."""
+        failure = self._record.run.content["failure"] if self._record is not None else None
+        return str(failure["where"]) if failure else ""
+
+    @property
     def outputs(self) -> dict[str, Any]:
         """What the last run made, as its manifest lists it."""
         return dict(self._record.run.content["outputs"]) if self._record is not None else {}

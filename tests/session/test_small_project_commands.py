@@ -41,6 +41,15 @@ class TestAudit:
         path.write_text(path.read_text().replace('"rows": 3', '"rows": 4'))
         assert project.kedro("audit").exit_code == 1
 
+    def test_a_manifest_that_is_no_json_any_more_is_named(self, project):
+        project.kedro("run")
+        path = project.runs / project.last()["run_id"] / "manifest.json"
+        path.write_text(path.read_text()[1:])
+        result = project.kedro("audit")
+        assert result.exit_code == 1
+        assert "manifest.json" in result.output
+        assert "unreadable" in project.kedro("runs").output
+
     def test_a_file_changed_together_with_its_checksum_is_found(self, project):
         from judge_calibration.runs import files
 

@@ -80,6 +80,7 @@ class TestFailure:
         assert content["status"] == "failed"
         assert content["failure"]["node"] == "judge"
         assert message in content["failure"]["message"]
+        assert "Where: node judge" in result.stderr
         assert list(content["outputs"]) == ["pairs"]
         assert (project.root / content["failure"]["traceback"]).is_file()
 
@@ -185,7 +186,20 @@ class TestBeforeTheRun:
     def test_an_unknown_pipeline_is_named(self, project):
         result = project.kedro("run", "--pipelines", "judgin")
         assert result.exit_code == 1
-        assert "judgin" in result.stderr
+        assert "There is no pipeline 'judgin'" in result.stderr
+        assert "data_prep, judging, reporting" in result.stderr
+
+    def test_an_unknown_environment_is_named(self, project):
+        result = project.kedro("run", "--env", "nowhere")
+        assert result.exit_code == 1
+        assert "There is no environment 'nowhere'" in result.stderr
+        assert "other" in result.stderr
+
+    def test_what_kedro_refuses_is_told_without_a_traceback(self, project):
+        result = project.kedro("run", "--nodes", "nonode")
+        assert result.exit_code == 1
+        assert "nodes named ['nonode']" in result.stderr
+        assert "Traceback" not in result.stderr
 
     def test_a_missing_raw_folder_is_named(self, project):
         (project.data / "01_raw/bank/one.yml").unlink()

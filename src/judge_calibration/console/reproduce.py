@@ -51,6 +51,7 @@ def command(run: str, fresh: bool, env: str | None) -> Exit:
 def _repeat(old: manifest.Run, project: Project, fresh: bool) -> manifest.Run | None:
     from kedro.framework.project import settings
     from kedro.framework.session import KedroSession
+    from kedro.runner import SequentialRunner
 
     from judge_calibration.console.exits import say_error
     from judge_calibration.hooks import RunHooks
@@ -71,6 +72,7 @@ def _repeat(old: manifest.Run, project: Project, fresh: bool) -> manifest.Run | 
         with session:
             session.run(
                 pipeline_names=content["pipelines"],
+                runner=SequentialRunner(),
                 load_versions={**pinned, **content["load_versions"]},
                 tags=filters.get("tags"),
                 from_nodes=filters.get("from-nodes"),

@@ -42,13 +42,14 @@ def _run(**options: Any) -> None:
     except Exception as error:
         say_error(explain(error))
         if hooks.folder is not None:
+            click.echo(f"  Where: {hooks.failed_at}", err=True)
             click.echo(f"  The manifest of this run: {_shown(hooks.folder / 'manifest.json')}", err=True)
             if not is_expected(error):
                 click.echo(f"  The full traceback: {_shown(hooks.folder / 'error.log')}", err=True)
         elif not is_expected(error):
             import traceback
 
-            click.echo("".join(traceback.format_exception(error)[-3:]), err=True)
+            click.echo("".join(traceback.format_exception(error)), err=True)
         sys.exit(int(Exit.FAIL))
     _say_result(hooks)
 
@@ -65,10 +66,14 @@ def _checked(names: list[str], options: dict[str, Any]) -> list[str]:
     )
     with session:
         context = session.load_context()
+        _check_environment(Path(context.config_loader.conf_source), options["env"])
         known = dict(pipelines)
-        chosen = names or ["__default__"]
-        if any(name not in known for name in chosen):
-            return names  # Kedro names the nearest pipeline there is
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise RunError(
+                f"There is no pipeline {', '.join(map(repr, unknown))}.",
+                f"choose from {', '.join(name for name in known if name != '__default__')}",
+            )
         check_parameters(
             context.config_loader["parameters"],
             known,
@@ -82,6 +87,15 @@ def _checked(names: list[str], options: dict[str, Any]) -> list[str]:
         added = ", ".join(name for name in extended if name not in names)
         click.echo(f"Building {added} first, because nothing has made {', '.join(reasons)} yet.")
     return extended
+
+
+def _check_environment(conf: Path, env: str | None) -> None:
+    if env and conf.is_dir() and not (conf / env).is_dir():
+        there = sorted(p.name for p in conf.iterdir() if p.is_dir() and p.name not in ("base", "local"))
+        raise RunError(
+            f"There is no environment {env!r}: {conf.name}/{env} is absent.",
+            f"choose from {', '.join(there)}, or leave --env out",
+        )
 
 
 def _interruption(folder: Path | None) -> str:

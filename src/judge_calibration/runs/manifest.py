@@ -25,6 +25,8 @@ _SECRET = re.compile(
     r"(^|_)(api_?key|secret|password|passwd|access_?token|auth_?token|authorization|credentials?)$", re.I
 )
 HIDDEN = "***"
+_RESERVE = ".reserve"
+_ROOM = 1 << 16
 
 
 @dataclass
@@ -41,11 +43,19 @@ class Run:
 
     @property
     def status(self) -> str:
-        """``running``, ``finished``, ``failed``, ``interrupted`` or ``killed``."""
+        """``running``, ``finished``, ``failed``, ``interrupted``, ``killed`` or ``unreadable``."""
         status = str(self.content.get("status"))
         if status == "running" and not is_alive(self.content.get("process", {})):
             return "killed"
         return status
+
+    def reserve(self, size: int) -> None:
+        """Keep room on the disk for the manifest's last form, so that a full disk can be told in it."""
+        files.write_bytes(self.folder / _RESERVE, bytes(size))
+
+    def release(self) -> None:
+        """Give the reserved room back, just before it is needed."""
+        (self.folder / _RESERVE).unlink(missing_ok=True)
 
     def save(self) -> None:
         """Write the manifest; once the run has ended, its checksum too."""
@@ -79,6 +89,7 @@ def create(runs: Path, run_id: str, content: dict[str, Any]) -> Run:
             ) from None
     run = Run(folder, {"manifest_version": VERSION, "run_id": run_id, **content})
     run.save()
+    run.reserve(2 * (folder / MANIFEST).stat().st_size + _ROOM)
     return run
 
 
@@ -106,11 +117,20 @@ def read(runs: Path, run_id: str) -> Run:
 
 
 def read_all(runs: Path) -> list[Run]:
-    """Return the runs from the oldest to the newest; folders without a manifest are left out."""
+    """Return the runs from the oldest to the newest; folders without a manifest are left out.
+
+    A manifest that cannot be read is a run with the status ``unreadable``: its checksum tells that it was
+    changed, and the others can still be listed and verified.
+    """
     if not runs.is_dir():
         return []
-    names = sorted(entry.name for entry in runs.iterdir() if (entry / MANIFEST).is_file())
-    return [read(runs, name) for name in names]
+    found = []
+    for name in sorted(entry.name for entry in runs.iterdir() if (entry / MANIFEST).is_file()):
+        try:
+            found.append(read(runs, name))
+        except RunError:
+            found.append(Run(runs / name, {"status": "unreadable"}))
+    return found
 
 
 def now() -> str:

@@ -9,6 +9,7 @@ from judge_calibration.errors import JudgeCalibrationError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NOT_OURS = {errno.EACCES, errno.EPERM, errno.EROFS}
+_WRAPPERS = {"DatasetError"}
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
@@ -25,8 +26,8 @@ def explain(error: BaseException) -> str:
     r"""Return what a person has to know about an error.
 
     The project's own errors speak for themselves, however deep the framework has wrapped them. A full disk
-    and a folder that cannot be written are told as such. Of anything else the innermost cause is told, with
-    its kind.
+    and a folder that cannot be written are told as such. Of anything else the outermost error is told that
+    is not a dataset's wrapping of another.
 
     Examples
     --------
@@ -52,14 +53,21 @@ def explain(error: BaseException) -> str:
             )
         if "disk is full" in str(cause):
             return f"The disk is full ({cause}).\n  Next: free some space and run the same command again"
-    inner = causes[-1]
-    text = str(inner).strip()
-    return f"{type(inner).__name__}: {text}" if text else type(inner).__name__
+    told = next((cause for cause in causes if type(cause).__name__ not in _WRAPPERS), causes[-1])
+    text = str(told).strip()
+    return f"{type(told).__name__}: {text}" if text else type(told).__name__
 
 
 def is_expected(error: BaseException) -> bool:
-    """Say whether the explanation is all that there is to know (no traceback is worth reading)."""
-    return any(
+    """Say whether the explanation is all that there is to know (no traceback is worth reading).
+
+    So are the project's own errors, those of the file system, and what Kedro itself refuses.
+    """
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    raised_in = trace.tb_frame.f_globals.get("__name__", "") if trace is not None else ""
+    return raised_in.startswith("kedro.") or any(
         isinstance(cause, JudgeCalibrationError)
         or (isinstance(cause, OSError) and cause.errno in _FULL | _NOT_OURS)
         for cause in chain(error)

@@ -76,7 +76,7 @@ def _problem(key: str, fault: Any, conf: Path, env: str | None) -> Problem:
 
 
 def _lower(message: str) -> str:
-    text = message.removeprefix("Value error, ")
+    text = message.removeprefix("Value error, ").removeprefix("Input should be ")
     return text[:1].lower() + text[1:]
 
 

@@ -97,6 +97,7 @@ class Record:
     def end(self, status: str, error: BaseException | None) -> None:
         """Read the disk and write how the run ended."""
         self.is_open = False
+        self.run.release()
         content = self.run.content
         content["outputs"] = self._outputs()
         content["platform"] = environment.platform_state()

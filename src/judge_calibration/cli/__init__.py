@@ -1,1 +1,0 @@
-"""The project's own commands, one module each."""

@@ -18,7 +18,9 @@ LIMIT = 1.5
 PROJECT = Path(__file__).resolve().parents[1]
 
 EMPTY = {
-    "pyproject.toml": '[tool.kedro]\npackage_name = "empty"\nproject_name = "empty"\nkedro_init_version = "1.7.0"\n',
+    "pyproject.toml": (
+        '[tool.kedro]\npackage_name = "empty"\nproject_name = "empty"\nkedro_init_version = "1.7.0"\n'
+    ),
     ".telemetry": "consent: false\n",
     "conf/base/.gitkeep": "",
     "conf/local/.gitkeep": "",

@@ -117,3 +117,15 @@ class VarianceModelError(JudgeCalibrationError):
 
 class RemlError(JudgeCalibrationError):
     """The restricted likelihood could not be maximised; no component is reported."""
+
+
+class PredictionPoweredError(ProblemsError):
+    """Human and judge labels cannot be combined: the labelled pairs are no known random subset."""
+
+
+class RuleRefusedError(ProblemsError):
+    """A decision rule that no gate may use: the shipped EXAMPLE, or one that contradicts itself."""
+
+
+class GateInputError(ProblemsError):
+    """A gate was given tables that it cannot decide on."""

@@ -83,9 +83,8 @@ def cluster_sums(values: npt.ArrayLike, codes: npt.NDArray[np.int64], count: int
     table = np.asarray(values, dtype=np.float64)
     if table.ndim == 1:
         return np.bincount(codes, weights=table, minlength=count).astype(np.float64)
-    return np.stack(
-        [np.bincount(codes, weights=table[:, k], minlength=count) for k in range(table.shape[1])], axis=1
-    )
+    columns = [np.bincount(codes, weights=table[:, k], minlength=count) for k in range(table.shape[1])]
+    return np.stack(columns, axis=1).astype(np.float64)
 
 
 def weight_blocks(count: int, resamples: int, seed: int) -> Iterator[npt.NDArray[np.int64]]:

@@ -130,14 +130,14 @@ def sum_groups(
     facts = np.stack(
         [np.bincount(local, weights=rows.facts[taken, k], minlength=n) for k in range(rows.facts.shape[1])],
         axis=1,
-    )
+    ).astype(np.float64)
     repetitions = np.zeros((n, 2), dtype=np.int64)
     if len(taken):
         fewest = np.full(n, np.iinfo(np.int64).max)
         np.minimum.at(fewest, local, rows.repetitions[taken, 0])
         np.maximum.at(repetitions[:, 1], local, rows.repetitions[taken, 1])
         repetitions[:, 0] = np.where(repetitions[:, 1] > 0, fewest, 0)
-    clusters = np.count_nonzero(summed(rows.facts[taken, kept_column]), axis=1)
+    clusters: Ints = np.count_nonzero(summed(rows.facts[taken, kept_column]), axis=1)
     return GroupSums(cells, by_cluster, facts, repetitions, clusters)
 
 
@@ -198,7 +198,7 @@ def shown_cells(judgments: Judgments, group: SourceGroup) -> np.ndarray:
     if group.name == WHOLE:
         return met.sum(axis=1) > 1
     here = np.unique(source[group.member])
-    return met[:, here].any(axis=1)
+    return np.asarray(met[:, here].any(axis=1))
 
 
 def cells_of(judgments: Judgments, group: SourceGroup) -> Ints:
@@ -206,6 +206,6 @@ def cells_of(judgments: Judgments, group: SourceGroup) -> Ints:
     return np.flatnonzero(shown_cells(judgments, group))
 
 
-def cell_frame(judgments: Judgments, cells: Ints) -> pd.DataFrame:
-    """Return the identifying columns of `cells`."""
-    return judgments.cells.iloc[cells].reset_index(drop=True)
+def cell_keys(judgments: Judgments, cell: int) -> dict[str, object]:
+    """Return the identifying columns of one cell."""
+    return {str(column): value for column, value in judgments.cells.iloc[cell].items()}

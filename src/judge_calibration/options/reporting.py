@@ -42,12 +42,12 @@ class IntervalOptions(Options):
         Share of undefined resamples above which an interval is refused.
     """
 
-    resamples: int = Field(10_000, ge=200, le=1_000_000)
-    seed: int = Field(7, ge=0)
-    level: float = Field(0.95, gt=0.5, lt=1)
-    flag_below: int = Field(30, ge=2)
-    refuse_below: int = Field(10, ge=2)
-    undefined_limit: float = Field(0.10, ge=0, lt=1)
+    resamples: int = Field(default=10_000, ge=200, le=1_000_000)
+    seed: int = Field(default=7, ge=0)
+    level: float = Field(default=0.95, gt=0.5, lt=1)
+    flag_below: int = Field(default=30, ge=2)
+    refuse_below: int = Field(default=10, ge=2)
+    undefined_limit: float = Field(default=0.10, ge=0, lt=1)
 
 
 class TrustOptions(Options):
@@ -114,9 +114,7 @@ class QualityGapOptions(Options):
     @model_validator(mode="after")
     def _edges_ascend(self) -> QualityGapOptions:
         if list(self.edges) != sorted(set(self.edges)):
-            raise ValueError(
-                f"quality_gap edges {list(self.edges)} do not rise; list each once, in order"
-            )
+            raise ValueError(f"quality_gap edges {list(self.edges)} do not rise; list each once, in order")
         return self
 
 
@@ -138,7 +136,7 @@ class ComparisonOptions(Options):
     within: tuple[str, ...] = ("judge_id",)
     metrics: tuple[str, ...] = ("C", "C2", "phi", "A", "PR", "T_product", "T_direct", "T_pair")
     slices: tuple[str, ...] = ("manipulation", "difficulty", "manipulation*difficulty")
-    sliced_up_to: int = Field(105, ge=0)
+    sliced_up_to: int = Field(default=105, ge=0)
 
 
 class RegionOptions(Options):
@@ -152,8 +150,8 @@ class RegionOptions(Options):
         phi at or below it counts as fair between orders.
     """
 
-    min_consistency: float = Field(0.90, ge=0, le=1)
-    max_flip_rate: float = Field(0.15, ge=0, le=1)
+    min_consistency: float = Field(default=0.90, ge=0, le=1)
+    max_flip_rate: float = Field(default=0.15, ge=0, le=1)
 
 
 class RemedyOptions(Options):
@@ -163,15 +161,9 @@ class RemedyOptions(Options):
     ----------
     votes : tuple of int
         Odd numbers of repetitions that vote.
-    draws : int
-        Resamples of the repetitions when a remedy is predicted.
-    seed : int
-        Seed of those resamples.
     """
 
     votes: tuple[int, ...] = (3, 5)
-    draws: int = Field(200, ge=20)
-    seed: int = Field(7, ge=0)
 
     @model_validator(mode="after")
     def _votes_are_odd(self) -> RemedyOptions:
@@ -198,8 +190,8 @@ class FormatOptions(Options):
 
     formats: tuple[str, ...] = ("direct", "json_verdict_first", "json_cot", "xml_verdict_first", "xml_cot")
     statistic: Literal["T_product", "T_direct", "T_pair", "PR", "A"] = "T_product"
-    permutations: int = Field(1_000, ge=100)
-    seed: int = Field(7, ge=0)
+    permutations: int = Field(default=1_000, ge=100)
+    seed: int = Field(default=7, ge=0)
 
 
 class ParadigmOptions(Options):
@@ -233,7 +225,7 @@ class ConfidenceOptions(Options):
         Equal-width bins of the reliability curve and of the calibration error.
     """
 
-    bins: int = Field(10, ge=2, le=100)
+    bins: int = Field(default=10, ge=2, le=100)
 
 
 class SelectiveOptions(Options):
@@ -249,18 +241,9 @@ class SelectiveOptions(Options):
         Share of clusters on which the threshold is chosen; the rest shows what it gives.
     """
 
-    error_rate: float = Field(0.10, gt=0, lt=1)
-    confidence: float = Field(0.95, gt=0.5, lt=1)
-    calibration_share: float = Field(0.5, gt=0, lt=1)
-
-
-class Price(Options):
-    """Price of one judge, in `currency` for a million tokens."""
-
-    prompt: float = Field(ge=0)
-    completion: float = Field(ge=0)
-    cached: float | None = Field(None, ge=0)
-    currency: str = "USD"
+    error_rate: float = Field(default=0.10, gt=0, lt=1)
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    calibration_share: float = Field(default=0.5, gt=0, lt=1)
 
 
 class ReportingOptions(Options):
@@ -276,4 +259,3 @@ class ReportingOptions(Options):
     paradigms: ParadigmOptions = ParadigmOptions()
     confidence: ConfidenceOptions = ConfidenceOptions()
     selective: SelectiveOptions = SelectiveOptions()
-    prices: dict[str, Price] = Field(default_factory=dict)

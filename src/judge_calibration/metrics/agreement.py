@@ -1,0 +1,572 @@
+"""Agreement of judges with people, of people with one another, and of judges with references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from judge_calibration import schemas
+from judge_calibration.errors import Problem, TableError
+from judge_calibration.metrics.ac1 import gwet_ac1
+from judge_calibration.metrics.alpha import alpha_of, coincidences, krippendorff_alpha
+from judge_calibration.metrics.bootstrap import Resamples
+from judge_calibration.metrics.clusters import cluster_codes, cluster_sums
+from judge_calibration.metrics.dawid_skene import dawid_skene
+from judge_calibration.metrics.intervals import Intervals, choose_intervals
+from judge_calibration.metrics.judgments import CELL_COLUMNS, A, B, Ints, Judgments, encode
+from judge_calibration.metrics.kappa import cohen_kappa, observed_agreement, why_no_kappa
+from judge_calibration.metrics.rates import Floats, ratio
+from judge_calibration.metrics.slices import WHOLE, slice_pairs
+from judge_calibration.metrics.trust_table import rows_of_view
+from judge_calibration.options.reporting import ReportingOptions
+
+SLICES = ("difficulty", "manipulation")
+
+AGREEMENT_COLUMNS = (
+    "source",
+    "comparison",
+    "against",
+    *CELL_COLUMNS,
+    "view",
+    "slice_by",
+    "slice",
+    "statistic",
+    "value",
+    "low",
+    "high",
+    "method",
+    "jackknife_se",
+    "ceiling",
+    "n_items",
+    "n_pairs",
+    "n_clusters",
+    "reason",
+    "interval_reason",
+)
+"""Columns of the agreement table, in order."""
+
+CONFUSION_COLUMNS = (
+    "source",
+    "comparison",
+    "against",
+    *CELL_COLUMNS,
+    "slice_by",
+    "slice",
+    "row_label",
+    "column_label",
+    "count",
+    "row_percent",
+)
+"""Columns of the confusion table, in order."""
+
+# In the order of the codes of judgments.
+LABELS = (*schemas.VERDICTS, "failed")
+"""Labels of a confusion matrix; only a judge's verdict can be ``failed``."""
+
+_K = len(LABELS)
+_FEWEST_ANNOTATORS = 3
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two raters on the same items.
+
+    Attributes
+    ----------
+    source, comparison, against : str
+        Where, what kind (``human_human``, ``judge_human``, ``judge_adjudicated``, ``judge_dawid_skene``,
+        ``judge_reference``) and with whom or what the rater of the columns is compared.
+    cell : int
+        Row of the cells; -1 between people.
+    pair, row, column : numpy.ndarray, shape (n_items,)
+        Pair, label that is compared with, and label of the judge (or second annotator).
+    """
+
+    source: str
+    comparison: str
+    against: str
+    cell: int
+    pair: Ints
+    row: Ints
+    column: Ints
+
+
+@dataclass(frozen=True)
+class _People:
+    """The overall labels by pair: annotators' own, adjudicated and posterior ones; -1 for none."""
+
+    names: list[str]
+    primary: Ints
+    adjudicated: Ints
+    posterior: Ints
+
+
+def _people(labels: pd.DataFrame, pair_ids: pd.Index) -> _People:
+    """Arrange the overall labels by pair and annotator."""
+    overall = labels[labels["attribute"].isna()]
+    row = pair_ids.get_indexer(pd.Index(overall["pair_id"]))
+    unknown = overall[row < 0]
+    if len(unknown):
+        raise TableError(
+            "The table 'labels' names pairs that the table 'pairs' does not have.",
+            [
+                Problem(
+                    "labels, column pair_id",
+                    str(sorted(set(unknown["pair_id"]))[:5]),
+                    "ids of the table pairs",
+                )
+            ],
+            "label the pairs of this run, or add their pairs",
+        )
+    code = overall["label"].map({label: i for i, label in enumerate(schemas.VERDICTS)})
+    if code.isna().any():
+        bad = sorted({repr(value) for value in overall.loc[code.isna(), "label"]})[:5]
+        raise TableError(
+            "The table 'labels' holds labels outside the alphabet.",
+            [Problem("labels, column label", ", ".join(bad), "one of " + ", ".join(schemas.VERDICTS))],
+            "correct the labels; nothing was counted",
+        )
+    said = code.to_numpy(np.int64)
+    names = sorted(overall.loc[overall["stage"] == "primary", "annotator_id"].unique())
+    primary = np.full((len(pair_ids), len(names)), -1, dtype=np.int64)
+    first = (overall["stage"] == "primary").to_numpy(bool)
+    who = pd.Index(names).get_indexer(pd.Index(overall["annotator_id"]))
+    primary[row[first], who[first]] = said[first]
+    # People agree where every label of at least two is the same; else the adjudicator speaks.
+    adjudicated = np.full(len(pair_ids), -1, dtype=np.int64)
+    if len(names):
+        given = (primary >= 0).sum(axis=1)
+        most = primary.max(axis=1)
+        alike = (given >= 2) & (np.where(primary < 0, most[:, None], primary) == most[:, None]).all(axis=1)
+        adjudicated[alike] = most[alike]
+    adjudicated[row[~first]] = said[~first]
+    everyone = sorted(overall["annotator_id"].unique())
+    posterior = np.full(len(pair_ids), -1, dtype=np.int64)
+    if len(everyone) >= _FEWEST_ANNOTATORS:
+        votes = np.zeros((len(pair_ids), len(everyone), len(schemas.VERDICTS)))
+        np.add.at(votes, (row, pd.Index(everyone).get_indexer(pd.Index(overall["annotator_id"])), said), 1)
+        belief = dawid_skene(votes).posterior
+        known = ~np.isnan(belief).any(axis=1)
+        posterior[known] = belief[known].argmax(axis=1)
+    return _People(names, primary, adjudicated, posterior)
+
+
+def _comparisons(
+    judgments: Judgments,
+    options: ReportingOptions,
+    people: _People | None,
+    member: npt.NDArray[np.bool_],
+    source: str,
+) -> Iterator[Comparison]:
+    """Yield every comparison within one source."""
+    if people is not None:
+        for one, two in combinations(range(len(people.names)), 2):
+            both = (people.primary[:, one] >= 0) & (people.primary[:, two] >= 0) & member
+            pair = np.flatnonzero(both)
+            if len(pair):
+                name = f"{people.names[one]} and {people.names[two]}"
+                labels = people.primary[pair]
+                yield Comparison(source, "human_human", name, -1, pair, labels[:, one], labels[:, two])
+    units, _ = rows_of_view(judgments, "strict", options)
+    targets: list[tuple[str, str, Ints]] = []
+    if people is not None:
+        for i, name in enumerate(people.names):
+            targets.append(("judge_human", f"annotator:{name}", people.primary[:, i]))
+        targets.append(("judge_adjudicated", "adjudicated", people.adjudicated))
+        targets.append(("judge_dawid_skene", "dawid_skene", people.posterior))
+    kinds = judgments.pairs.get("reference_kind", pd.Series(index=judgments.pairs.index, dtype="str"))
+    kinds = kinds.astype("str").where(kinds.notna(), "unnamed")
+    for kind in sorted(kinds.unique()):
+        label = np.where((kinds == kind).to_numpy(bool), judgments.reference, -1)
+        targets.append(("judge_reference", f"reference:{kind}", label))
+    for cell in range(len(judgments.cells)):
+        own = (units.cell == cell) & member[units.pair]
+        pair, verdict = units.pair[own], units.reduced[own]
+        for comparison, against, label in targets:
+            there = label[pair] >= 0
+            if there.any():
+                yield Comparison(
+                    source, comparison, against, cell, pair[there], label[pair[there]], verdict[there]
+                )
+
+
+def _statistics(confusion: Floats, used: Ints) -> Floats:
+    """Return raw, kappa, AC1 and the agreement on each label, shape (7, ...)."""
+    raw = observed_agreement(confusion)
+    rows = ratio(np.diagonal(confusion, axis1=-2, axis2=-1), confusion.sum(axis=-1))
+    shrunk = confusion[..., used, :][..., used]
+    by_label = [rows[..., k] for k in range(len(schemas.VERDICTS))]
+    return np.stack([raw, cohen_kappa(confusion), gwet_ac1(shrunk), *by_label])
+
+
+_NAMES = ("raw", "kappa", "ac1", *(f"agreement_{label}" for label in schemas.VERDICTS))
+
+
+def confusion_intervals(
+    confusion: Floats, resamples: Resamples, options: ReportingOptions, used: Ints | None = None
+) -> Intervals:
+    """Return raw agreement, kappa, AC1 and agreement by label with intervals.
+
+    Parameters
+    ----------
+    confusion : numpy.ndarray, shape (n_clusters, k, k)
+        Counts within clusters; k is the number of LABELS.
+    resamples : Resamples
+        The resamples that all statistics share.
+    options : ReportingOptions
+        Rules for intervals.
+    used : numpy.ndarray of int, optional
+        Categories that count for AC1; those that occur by default, at least two.
+
+    Returns
+    -------
+    Intervals
+        In the order raw, kappa, ac1, agreement_A, agreement_B, agreement_TIE, agreement_ABSTAIN.
+    """
+    g = len(confusion)
+    total = confusion.sum(axis=0)
+    if used is None:
+        used = used_categories(total)
+    drawn = resamples.totals(confusion.reshape(g, _K * _K)).T.reshape(-1, _K, _K)
+    items = confusion.sum(axis=(1, 2))
+    rows = confusion.sum(axis=2)[:, : len(schemas.VERDICTS)]
+    counted = np.concatenate([np.repeat(items[:, None] > 0, 3, axis=1), rows > 0], axis=1)
+    return choose_intervals(
+        _statistics(total, used),
+        _statistics(drawn, used),
+        _statistics(total - confusion, used).T,
+        counted,
+        np.array([name not in ("kappa", "ac1") for name in _NAMES]),
+        options.intervals,
+    )
+
+
+def used_categories(confusion: Floats) -> Ints:
+    """Return the categories that either rater used, filled up to two."""
+    present = np.flatnonzero((confusion.sum(axis=0) + confusion.sum(axis=1)) > 0)
+    spare = [k for k in range(_K) if k not in present]
+    return np.sort(np.r_[present, spare[: max(0, 2 - len(present))]]).astype(np.int64)
+
+
+def _slice_rows(
+    judgments: Judgments,
+    one: Comparison,
+    view: str,
+    slices: list[tuple[str, str, npt.NDArray[np.bool_]]],
+    cluster: Ints,
+    resamples: Resamples,
+    options: ReportingOptions,
+) -> list[pd.DataFrame]:
+    """Return the rows of one comparison in one view."""
+    kept = np.ones(len(one.pair), dtype=bool)
+    if view == "policy":
+        kept = (one.column == A) | (one.column == B)
+    frames = []
+    used: Ints | None = None
+    for by, name, inside in slices:
+        there = kept & inside[one.pair]
+        if not there.any():
+            continue
+        cells = cluster[one.pair[there]] * _K * _K + one.row[there] * _K + one.column[there]
+        counts = np.bincount(cells, minlength=resamples.count * _K * _K).astype(np.float64)
+        confusion = counts.reshape(resamples.count, _K, _K)
+        total = confusion.sum(axis=0)
+        used = used_categories(total) if used is None else used
+        found = confusion_intervals(confusion, resamples, options, used)
+        no_kappa = why_no_kappa(total)
+        reasons = [
+            "" if not np.isnan(value) else no_kappa if statistic in ("kappa", "ac1") else "label_never_given"
+            for statistic, value in zip(_NAMES, found.value, strict=True)
+        ]
+        row_sums = total.sum(axis=1)[: len(schemas.VERDICTS)]
+        frame = pd.DataFrame(
+            {
+                "statistic": _NAMES,
+                "value": found.value,
+                "low": found.low,
+                "high": found.high,
+                "method": found.method.astype(object),
+                "jackknife_se": found.se,
+                "n_items": np.r_[np.repeat(total.sum(), 3), row_sums],
+                "n_pairs": len(np.unique(one.pair[there])),
+                "n_clusters": found.clusters,
+                "reason": reasons,
+                "interval_reason": found.reason.astype(object),
+            }
+        )
+        if view == "policy":
+            frame = frame[frame["statistic"] == "raw"]
+            share = pd.DataFrame(
+                {
+                    "statistic": ["coverage"],
+                    "value": [there.sum() / inside[one.pair].sum()],
+                    "n_items": [float(inside[one.pair].sum())],
+                    "reason": [""],
+                    "interval_reason": ["share_of_units"],
+                    "method": ["none"],
+                }
+            )
+            frame = pd.concat([frame, share], ignore_index=True)
+        frames.append(frame.assign(view=view, slice_by=by, slice=name))
+    for frame in frames:
+        frame["source"], frame["comparison"], frame["against"] = one.source, one.comparison, one.against
+        for column in CELL_COLUMNS:
+            frame[column] = None if one.cell < 0 else judgments.cells[column].iloc[one.cell]
+    return frames
+
+
+def _alpha_rows(
+    people: _People,
+    member: npt.NDArray[np.bool_],
+    slices: list[tuple[str, str, npt.NDArray[np.bool_]]],
+    cluster: Ints,
+    resamples: Resamples,
+    source: str,
+    options: ReportingOptions,
+) -> pd.DataFrame:
+    """Return alpha and pooled raw agreement among all annotators, the ceiling of every judge."""
+    k = len(schemas.VERDICTS)
+    counts = np.stack([(people.primary == code).sum(axis=1) for code in range(k)], axis=1)
+    frames = []
+    for by, name, inside in slices:
+        chosen = np.flatnonzero(member & inside & (counts.sum(axis=1) >= 2))
+        if not len(chosen):
+            continue
+        per_item = coincidences(counts[chosen])
+        pairs_of = counts[chosen] * (counts[chosen] - 1)
+        raters = counts[chosen].sum(axis=1)
+        stacked = np.concatenate(
+            [
+                per_item.reshape(len(chosen), k * k),
+                pairs_of.sum(axis=1)[:, None],
+                (raters * (raters - 1))[:, None],
+            ],
+            axis=1,
+        )
+        sums = cluster_sums(stacked, cluster[chosen], resamples.count)
+
+        def both(totals: Floats) -> Floats:
+            table = totals[..., : k * k].reshape(*totals.shape[:-1], k, k)
+            return np.stack([alpha_of(table), ratio(totals[..., k * k], totals[..., k * k + 1])])
+
+        total = sums.sum(axis=0)
+        value = both(total)
+        value[0] = krippendorff_alpha(counts[chosen])
+        found = choose_intervals(
+            value,
+            both(resamples.totals(sums).T),
+            both(np.where(np.abs(total - sums) < 1e-9, 0.0, total - sums)).T,
+            np.repeat(sums[:, -1:] > 0, 2, axis=1),
+            np.array([False, True]),
+            options.intervals,
+        )
+        frames.append(
+            pd.DataFrame(
+                {
+                    "statistic": ["alpha", "raw"],
+                    "value": found.value,
+                    "low": found.low,
+                    "high": found.high,
+                    "method": found.method.astype(object),
+                    "jackknife_se": found.se,
+                    "n_items": float(len(chosen)),
+                    "n_pairs": len(chosen),
+                    "n_clusters": found.clusters,
+                    "reason": ["one_category" if np.isnan(found.value[0]) else "", ""],
+                    "interval_reason": found.reason.astype(object),
+                    "slice_by": by,
+                    "slice": name,
+                }
+            )
+        )
+    if not frames:
+        return pd.DataFrame()
+    frame = pd.concat(frames, ignore_index=True)
+    return frame.assign(source=source, comparison="human_human", against="all annotators", view="strict")
+
+
+def _typed(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
+    integers = ("n_items", "n_pairs", "n_clusters", "count")
+    numbers = ("temperature", "value", "low", "high", "jackknife_se", "ceiling", "row_percent")
+    kinds = {c: "Int64" if c in integers else "float64" if c in numbers else "str" for c in columns}
+    return frame.reindex(columns=list(columns)).astype(kinds)
+
+
+def _prepare(
+    verdicts: pd.DataFrame, pairs: pd.DataFrame, labels: pd.DataFrame
+) -> tuple[Judgments, _People | None]:
+    """Encode the verdicts over all pairs that were judged or labelled, and the labels with them."""
+    judgments = encode(verdicts, pairs)
+    if labels.empty:
+        return judgments, None
+    known = pd.Index(pairs["pair_id"])
+    people = _people(labels, known)
+    # Labels of pairs that no judge saw still tell how people agree: they follow the judged ones.
+    judged = known.get_indexer(pd.Index(judgments.pairs["pair_id"]))
+    labelled = (people.primary >= 0).any(axis=1) | (people.adjudicated >= 0)
+    labelled[judged] = False
+    order = np.r_[judged, np.flatnonzero(labelled)].astype(np.int64)
+    everything = pairs.iloc[order].reset_index(drop=True)
+    extra = len(order) - len(judged)
+    wider = Judgments(
+        judgments.cells,
+        everything,
+        np.r_[judgments.reference, np.full(extra, -1)],
+        np.r_[judgments.identity, np.zeros(extra, dtype=bool)],
+        judgments.cell,
+        judgments.pair,
+        judgments.order,
+        judgments.repetition,
+        judgments.code,
+    )
+    people = _People(people.names, people.primary[order], people.adjudicated[order], people.posterior[order])
+    return wider, people
+
+
+def _sources(judgments: Judgments) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+    for name in sorted(judgments.pairs["source"].astype(str).unique()):
+        yield name, (judgments.pairs["source"] == name).to_numpy(bool)
+
+
+def _slices(
+    judgments: Judgments, member: npt.NDArray[np.bool_]
+) -> list[tuple[str, str, npt.NDArray[np.bool_]]]:
+    found = []
+    for by in (WHOLE, *SLICES):
+        slicing = slice_pairs(judgments.pairs, by)
+        if slicing is not None:
+            found += [
+                (by, name, member & (slicing.codes == value)) for value, name in enumerate(slicing.names)
+            ]
+    return found
+
+
+def agreement_table(
+    verdicts: pd.DataFrame,
+    pairs: pd.DataFrame,
+    labels: pd.DataFrame,
+    options: ReportingOptions | None = None,
+) -> pd.DataFrame:
+    """Return agreement of judges with people and references, beside that of people with one another.
+
+    Parameters
+    ----------
+    verdicts, pairs, labels : pandas.DataFrame
+        Tables of :mod:`judge_calibration.schemas`; `labels` may be empty. Labels name candidates (A is the
+        pair's first), whatever order was shown; only overall ones (attribute null) count here.
+    options : ReportingOptions, optional
+        Reduction and intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns AGREEMENT_COLUMNS, one row a source, comparison, cell, view, slice and statistic.
+        ``comparison`` is ``human_human``, ``judge_human`` (each annotator), ``judge_adjudicated`` (the
+        adjudicator's label, or the annotators' common one), ``judge_dawid_skene`` (most likely label, from
+        three annotators on) or ``judge_reference`` (one a kind of reference; kinds are never merged).
+        Statistics: ``raw``, ``kappa``, ``ac1``, ``agreement_<label>`` (share of the items with that label
+        on which the judge gave it), ``alpha`` among all annotators. Under the view ``strict`` an item is a
+        (pair, order) and a failed judgment disagrees; under ``policy`` only A and B are kept, with
+        ``coverage``. ``ceiling`` repeats the annotators' pooled raw agreement of the slice beside a judge's
+        raw agreement.
+
+    Raises
+    ------
+    TableError
+        If verdicts or labels cannot be counted.
+
+    References
+    ----------
+    Definitions, section 5.
+    """
+    from threadpoolctl import threadpool_limits
+
+    chosen = options or ReportingOptions()
+    judgments, people = _prepare(verdicts, pairs, labels)
+    frames: list[pd.DataFrame] = []
+    with threadpool_limits(limits=1, user_api="blas"):
+        for source, member in _sources(judgments):
+            codes = cluster_codes(judgments.pairs.loc[member, "base_id"])
+            cluster = np.full(len(judgments.pairs), -1, dtype=np.int64)
+            cluster[member] = codes.codes
+            resamples = Resamples(codes.size, chosen.intervals.resamples, chosen.intervals.seed)
+            slices = _slices(judgments, member)
+            ceilings: dict[tuple[str, str], float] = {}
+            if people is not None:
+                pooled = _alpha_rows(people, member, slices, cluster, resamples, source, chosen)
+                if len(pooled):
+                    frames.append(pooled)
+                    raw = pooled[pooled["statistic"] == "raw"]
+                    ceilings = dict(
+                        zip(zip(raw["slice_by"], raw["slice"], strict=True), raw["value"], strict=True)
+                    )
+            for one in _comparisons(judgments, chosen, people, member, source):
+                views = ("strict",) if one.cell < 0 else ("strict", "policy")
+                for view in views:
+                    for frame in _slice_rows(judgments, one, view, slices, cluster, resamples, chosen):
+                        if one.cell >= 0 and one.comparison != "judge_reference":
+                            key = (frame["slice_by"].iloc[0], frame["slice"].iloc[0])
+                            ceiling = ceilings.get(key, np.nan)
+                            frame["ceiling"] = np.where(frame["statistic"] == "raw", ceiling, np.nan)
+                        frames.append(frame)
+    if not frames:
+        return _typed(pd.DataFrame({column: [] for column in AGREEMENT_COLUMNS}), AGREEMENT_COLUMNS)
+    aligned = [_typed(frame, AGREEMENT_COLUMNS) for frame in frames]
+    return pd.concat(aligned, ignore_index=True)
+
+
+def confusion_table(
+    verdicts: pd.DataFrame,
+    pairs: pd.DataFrame,
+    labels: pd.DataFrame,
+    options: ReportingOptions | None = None,
+) -> pd.DataFrame:
+    """Return every confusion matrix as counts and row percentages.
+
+    Parameters
+    ----------
+    verdicts, pairs, labels, options
+        As for :func:`agreement_table`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns CONFUSION_COLUMNS: 4 x 5 rows a matrix (row labels A, B, TIE, ABSTAIN of the person or
+        reference; column labels those and ``failed`` of the judge, or the second annotator's). Row
+        percentages are NaN where the row label was never given.
+    """
+    chosen = options or ReportingOptions()
+    judgments, people = _prepare(verdicts, pairs, labels)
+    k = len(schemas.VERDICTS)
+    frames: list[pd.DataFrame] = []
+    for source, member in _sources(judgments):
+        slices = _slices(judgments, member)
+        for one in _comparisons(judgments, chosen, people, member, source):
+            for by, name, inside in slices:
+                there = inside[one.pair]
+                if not there.any():
+                    continue
+                flat = np.bincount(one.row[there] * _K + one.column[there], minlength=_K * _K)
+                counts = flat.reshape(_K, _K)[:k]
+                percent = 100 * ratio(counts, counts.sum(axis=1, keepdims=True))
+                frame = pd.DataFrame(
+                    {
+                        "row_label": np.repeat(np.array(schemas.VERDICTS, dtype=object), _K),
+                        "column_label": np.tile(np.array(LABELS, dtype=object), k),
+                        "count": counts.reshape(-1),
+                        "row_percent": percent.reshape(-1),
+                    }
+                ).assign(
+                    source=source, comparison=one.comparison, against=one.against, slice_by=by, slice=name
+                )
+                for column in CELL_COLUMNS:
+                    frame[column] = None if one.cell < 0 else judgments.cells[column].iloc[one.cell]
+                frames.append(_typed(frame, CONFUSION_COLUMNS))
+    if not frames:
+        return _typed(pd.DataFrame({column: [] for column in CONFUSION_COLUMNS}), CONFUSION_COLUMNS)
+    return pd.concat(frames, ignore_index=True)

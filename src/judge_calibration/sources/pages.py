@@ -15,7 +15,7 @@ from judge_calibration.sources.layouts import layout_names, load_layout
 
 _ORDER = {
     "identity": "`identity`: values name the candidate; a second order is already mapped back.",
-    "shown": "`shown`: values name the place (first or second shown); they are mapped back with the row's order.",
+    "shown": "`shown`: values name the place (first or second shown); the row's order maps them back.",
 }
 
 
@@ -118,7 +118,7 @@ def _codes(title: str, codes: Codes | None) -> list[str]:
     if codes.numeric:
         n = codes.numeric
         lines.append(
-            f"| {n.low} | numbers from {n.lowest} to below {n.tie_from}; up to {n.tie_to} a TIE; above, the other |"
+            f"| {n.low} | from {n.lowest} to below {n.tie_from}; up to {n.tie_to} a TIE; above, the other |"
         )
     lines += ["", "Any other value is refused, with its file, row and column."]
     return lines

@@ -25,6 +25,7 @@ from judge_calibration.sources.files import OpenFile
 from judge_calibration.sources.identity import chosen_is_a, content_hash, question_cluster
 from judge_calibration.sources.problems import Problems, show
 from judge_calibration.sources.records import Block
+from judge_calibration.text import to_storable
 
 NAMES = (
     "domain", "difficulty", "variant", "severity", "manipulation", "twin_pair_id", "language",
@@ -37,6 +38,7 @@ FIELDS = frozenset(
         "quality_gap", "system", "earlier_turns", "licence", "reference_kind",
     )
 )  # fmt: skip
+_ALWAYS = ("candidate_a", "candidate_b", "manipulation", "variant")
 Texts = tuple[list[Any], list[Any], list[Any]]
 
 
@@ -96,7 +98,8 @@ class PairBuilder:
         gap = self.reader.numbers(fields.get("quality_gap"), block, "quality_gap")
         if self.layout.votes:
             label, gap = self._votes(block)
-        names = {name: self.reader.names(fields.get(name), block, name) for name in NAMES}
+        wanted = [name for name in NAMES if name in fields or name in _ALWAYS]
+        names = {name: self.reader.names(fields.get(name), block, name) for name in wanted}
         if self._has_chosen():
             a, b, label = self._place_chosen(question, a, b, self._ties(block), names, block)
         self._check_kind(label)
@@ -138,7 +141,7 @@ class PairBuilder:
                 "_row": block.rows,
             }
         )
-        self._frames.append(self._apply_text_rules(frame))
+        self._frames.append(self._apply_text_rules(frame, a, b))
 
     def _check_kind(self, labels: list[str | None]) -> None:
         declared = self.layout.reference_kind or "reference_kind" in self.fields or self._told
@@ -175,9 +178,11 @@ class PairBuilder:
         if self.layout.rules.html_entities == "unescape":
             question, a, b = ([unescape(t) if t else t for t in texts] for texts in (question, a, b))
         else:
-            self.notes["html_entities"] += sum(
-                any(text and has_entities(text) for text in row) for row in zip(question, a, b, strict=True)
-            )
+            rows = [
+                {number for number, text in enumerate(texts) if text and "&" in text and has_entities(text)}
+                for texts in (question, a, b)
+            ]
+            self.notes["html_entities"] += len(set().union(*rows))
         for row, text in zip(block.rows, question, strict=True):
             if text is not None and not text.strip():
                 self.problems.add(self.file.given, row, "question", show(text), "a question")
@@ -384,7 +389,7 @@ class PairBuilder:
 
     # -- rules ----------------------------------------------------------------------------------------
 
-    def _apply_text_rules(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def _apply_text_rules(self, frame: pd.DataFrame, a: list[Any], b: list[Any]) -> pd.DataFrame:
         rules = self.layout.rules
         flags: list[list[str]] = [[] for _ in range(len(frame))]
         keep = [True] * len(frame)
@@ -392,9 +397,7 @@ class PairBuilder:
         kinds = frame["manipulation"].tolist()
         variants = frame["variant"].tolist()
         touched = False
-        for i, (x, y) in enumerate(
-            zip(frame["response_a"].tolist(), frame["response_b"].tolist(), strict=True)
-        ):
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
             if not isinstance(x, str) or not isinstance(y, str):
                 continue  # already a problem
             if not x.strip() or not y.strip() or self._blank_turns[i]:
@@ -556,8 +559,6 @@ def _transcript_reader(conversation: Conversation) -> Callable[[Any], list[dict[
 
 
 def _storable(text: str) -> str:
-    from judge_calibration.text import to_storable
-
     return text if text.isascii() else to_storable(text)
 
 

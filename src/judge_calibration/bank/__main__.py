@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not path.is_file():
             problems.append(Problem(str(path), "no such file", "a task file"))
             continue
-        file, found = read_task(path, f"tasks/{path.name}")
+        file, found = read_task(path.read_bytes(), f"tasks/{path.name}")
         found = found + (task_problems(file) if file else [])
         problems += found
         if file and options.show:

@@ -8,9 +8,9 @@ notes, diffs) is derived; see :mod:`judge_calibration.bank.build`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -23,6 +23,7 @@ from judge_calibration.schemas import STAKES
 Domain = Literal["evidence_seeking", "reasoning", "procedural"]
 Difficulty = Literal["easy", "medium", "hard"]
 Severity = Literal["small", "large"]
+CARD = "bank.yml"
 DOMAINS: tuple[Domain, ...] = ("evidence_seeking", "reasoning", "procedural")
 DIFFICULTIES: tuple[Difficulty, ...] = ("easy", "medium", "hard")
 INJECTION_KINDS = (
@@ -247,9 +248,10 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def _read_yaml(path: Path, shown: str) -> tuple[dict[str, Any] | None, list[Problem]]:
+def _read_yaml(content: str | bytes, shown: str) -> tuple[dict[str, Any] | None, list[Problem]]:
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a safe loader
+        text = content if isinstance(content, str) else content.decode("utf-8")
+        data = yaml.load(text, _Loader)  # noqa: S506 - a safe loader
     except UnicodeDecodeError as error:
         return None, [Problem(shown, f"bytes that are not UTF-8 at {error.start}", "UTF-8 text")]
     except yaml.YAMLError as error:
@@ -285,16 +287,16 @@ def _validated(model: type[Options], data: dict[str, Any], shown: str) -> tuple[
 
 
 def read_task(
-    path: Path, shown: str | None = None, private: bool = False
+    content: str | bytes, shown: str, private: bool = False
 ) -> tuple[TaskFile | None, list[Problem]]:
     """Read one task file.
 
     Parameters
     ----------
-    path : Path
-        The file.
-    shown : str, optional
-        How to name it in problems; its name by default.
+    content : str or bytes
+        The file's content.
+    shown : str
+        Its path in the bank, as problems name it.
     private : bool
         Whether it belongs to a private sentinel.
 
@@ -303,38 +305,35 @@ def read_task(
     tuple
         The task (None if it cannot be read) and every problem found in the file's form.
     """
-    name = shown or path.name
-    data, problems = _read_yaml(path, name)
+    data, problems = _read_yaml(content, shown)
     if data is None:
         return None, problems
-    task, problems = _validated(Task, _tidy(data), name)
+    task, problems = _validated(Task, _tidy(data), shown)
     if task is None:
         return None, problems
     if task.stakes not in STAKES:
-        problems.append(Problem(f"{name}, stakes", repr(task.stakes), "one of " + ", ".join(STAKES)))
-    if task.id != path.stem:
-        problems.append(Problem(f"{name}, id", repr(task.id), f"the file's name, {path.stem!r}"))
-    return TaskFile(task, name, hashlib.sha256(path.read_bytes()).hexdigest(), private), problems
+        problems.append(Problem(f"{shown}, stakes", repr(task.stakes), "one of " + ", ".join(STAKES)))
+    stem = PurePosixPath(shown).stem
+    if task.id != stem:
+        problems.append(Problem(f"{shown}, id", repr(task.id), f"the file's name, {stem!r}"))
+    content = content.encode("utf-8") if isinstance(content, str) else content
+    return TaskFile(task, shown, hashlib.sha256(content).hexdigest(), private), problems
 
 
-def read_card(folder: Path) -> tuple[Card | None, list[Problem]]:
-    """Read the bank's own file, ``bank.yml``."""
-    path = folder / "bank.yml"
-    if not path.is_file():
-        return None, [Problem("bank.yml", "no such file", "the bank's name, version, license and provenance")]
-    data, problems = _read_yaml(path, "bank.yml")
-    if data is None:
-        return None, problems
-    return _validated(Card, _tidy(data), "bank.yml")
+def _read_card(content: str | bytes | None) -> tuple[Card | None, list[Problem]]:
+    if content is None:
+        return None, [Problem(CARD, "no such file", "the bank's name, version, license and provenance")]
+    data, problems = _read_yaml(content, CARD)
+    return (None, problems) if data is None else _validated(Card, _tidy(data), CARD)
 
 
-def load_bank(folder: Path | str, private: Path | str | None = None) -> Bank:
-    """Read a bank's folder: ``bank.yml`` and ``tasks/*.yml``.
+def load_bank(source: Path | str | Mapping[str, str | bytes], private: Path | str | None = None) -> Bank:
+    """Read a bank: ``bank.yml`` and ``tasks/*.yml``.
 
     Parameters
     ----------
-    folder : Path or str
-        The bank.
+    source : Path, str or mapping
+        The bank's folder, or the content of its files by path below the folder.
     private : Path or str, optional
         A second folder of task files that must never be published: a private sentinel. Its pairs get the
         source ``private_sentinel`` and all are sentinels; :func:`judge_calibration.bank.published` drops
@@ -349,29 +348,38 @@ def load_bank(folder: Path | str, private: Path | str | None = None) -> Bank:
     BankError
         With every problem in the form of every file.
     """
-    folder = Path(folder)
-    card, problems = read_card(folder)
-    files: list[TaskFile] = []
-    places: list[tuple[Path, str, bool]] = [
-        (path, f"tasks/{path.name}", False) for path in sorted((folder / "tasks").glob("*.yml"))
-    ]
+    if isinstance(source, Mapping):
+        contents: dict[str, str | bytes] = dict(source)
+        name = "the files given"
+    else:
+        folder = Path(source)
+        contents = {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in (folder / CARD, *sorted((folder / "tasks").glob("*.yml")))
+            if path.is_file()
+        }
+        name = str(folder)
+    card, problems = _read_card(contents.get(CARD))
+    public = sorted(path for path in contents if PurePosixPath(path).match("tasks/*.yml"))
+    if not public:
+        problems.append(Problem("tasks/", "no task file", "one .yml file a task"))
+    places = [(contents[path], path, False) for path in public]
     if private is not None:
         found = sorted(Path(private).glob("*.yml"))
         if not found:
             problems.append(Problem(str(private), "no task file", "the private sentinel's *.yml files"))
-        places += [(path, f"private/{path.name}", True) for path in found]
-    if not any(not is_private for _, _, is_private in places):
-        problems.append(Problem("tasks/", "no task file", "one .yml file a task"))
-    for path, shown, is_private in places:
-        file, found_problems = read_task(path, shown, is_private)
+        places += [(path.read_bytes(), f"private/{path.name}", True) for path in found]
+    files: list[TaskFile] = []
+    for content, shown, is_private in places:
+        file, found_problems = read_task(content, shown, is_private)
         problems += found_problems
         files += [file] if file else []
     problems += _repeated_ids(files)
     if problems or card is None:
         raise BankError(
-            f"The pair bank in '{folder.name}' cannot be read: {len(problems)} problems.",
+            f"The pair bank cannot be read: {len(problems)} problems in {name}.",
             problems,
-            f"correct the files named above, then run: python -m judge_calibration.bank {folder}",
+            "correct the files named above, then run: python -m judge_calibration.bank FOLDER",
         )
     return Bank(card, tuple(sorted(files, key=lambda file: file.task.id)))
 

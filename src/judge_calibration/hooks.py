@@ -7,6 +7,7 @@ them; the manifest is built by reading the disk.
 from __future__ import annotations
 
 import atexit
+import itertools
 import logging
 import os
 import signal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from kedro.framework.context import KedroContext
     from kedro.io import CatalogProtocol
     from kedro.pipeline import Pipeline
+    from kedro.pipeline.node import Node
 
 RUN_ID_VARIABLE = "JUDGE_CALIBRATION_RUN_ID"
 """Holds the run id while a run is going, for what is not told otherwise (the lock of the call store)."""
@@ -37,6 +39,8 @@ class RunHooks:
         self._context: KedroContext | None = None
         self._record: Any = None
         self._signals: _Termination | None = None
+        self._nodes = 0
+        self._count = itertools.count(1)
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
@@ -54,6 +58,7 @@ class RunHooks:
         if self._context is None:
             raise RunError("A run needs a Kedro session.", "start it by: kedro run")
         refuse_parallel_runner(str(run_params.get("runner")))
+        self._nodes, self._count = len(pipeline.nodes), itertools.count(1)
         self._record = Record.start(self._context, run_params, pipeline, catalog)
         os.environ[RUN_ID_VARIABLE] = run_params["run_id"]
         atexit.register(self._interrupted, "the process ended")
@@ -64,6 +69,11 @@ class RunHooks:
         except (JudgeCalibrationError, OSError) as error:
             self._end("failed", error)
             raise
+
+    @hook_impl
+    def after_node_run(self, node: Node) -> None:
+        """Tell a person how far the run is."""
+        _logger.info("%d of %d  %s", next(self._count), self._nodes, node.name)
 
     @hook_impl
     def after_pipeline_run(self) -> None:

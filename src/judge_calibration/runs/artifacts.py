@@ -100,15 +100,10 @@ def describe(path: Path, root: Path) -> dict[str, Any]:
     rows, content = _content(path, digests)
     members = [path.parent / name for name in digests]
     return {
-        "path": relative(path, root),
+        "path": files.relative(path, root),
         "version": path.parent.name if path.parent.parent.name == path.name else None,
         "sha256": digests[path.name] if path.name in digests else sha256_of(digests),
         "content_sha256": content,
         "bytes": sum(member.stat().st_size for member in members),
         "rows": rows,
     }
-
-
-def relative(path: Path, root: Path) -> str:
-    """Return the path below the project with forward slashes, or the whole path where it is outside."""
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()

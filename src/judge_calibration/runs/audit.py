@@ -92,11 +92,7 @@ def audit(data: Path, root: Path, run_id: str | None = None) -> Audit:
 
 def manifest_path(run: manifest.Run, root: Path) -> str:
     """Return the path of the run's manifest as a person would type it."""
-    return _shown(run.folder / MANIFEST, root)
-
-
-def _shown(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+    return files.relative(run.folder / MANIFEST, root)
 
 
 def _artifacts(run: manifest.Run) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -125,17 +121,17 @@ def _verified(sidecar: Path, root: Path, actual: dict[Path, str]) -> Iterator[Fi
     try:
         digests = files.read_sidecar(sidecar)
     except ChecksumError as error:
-        yield Finding("changed", _shown(sidecar, root), error.message)
+        yield Finding("changed", files.relative(sidecar, root), error.message)
         return
     for name, recorded in digests.items():
         path = sidecar.parent / name
         if not path.is_file():
-            yield Finding("absent", _shown(path, root), f"{sidecar.name} lists it")
+            yield Finding("absent", files.relative(path, root), f"{sidecar.name} lists it")
             continue
         actual[path] = files.sha256_of_file(path)
         if actual[path] != recorded:
             yield Finding(
-                "changed", _shown(path, root), f"recorded SHA-256 {recorded}, actual {actual[path]}"
+                "changed", files.relative(path, root), f"recorded SHA-256 {recorded}, actual {actual[path]}"
             )
 
 
@@ -161,4 +157,6 @@ def _unfinished(data: Path, root: Path, runs: Path) -> Iterator[Finding]:
         if runs in version.parents or not _RUN_ID.match(version.name) or not version.is_dir():
             continue
         if not files.sidecar_of(path).is_file():
-            yield Finding("unfinished", _shown(path, root), "no checksum file: never taken as the latest")
+            yield Finding(
+                "unfinished", files.relative(path, root), "no checksum file: never taken as the latest"
+            )

@@ -34,6 +34,11 @@ def sha256_of_file(path: Path) -> str:
     return digest.hexdigest()
 
 
+def relative(path: Path, root: Path) -> str:
+    """Return the path below `root` with forward slashes, or the whole path where it is outside."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+
 def sidecar_of(path: Path) -> Path:
     """Return where the checksum of `path` is kept.
 

@@ -56,7 +56,7 @@ class Record:
         content = {
             "status": "running",
             "environment": environment_label(run_params.get("env")),
-            "pipelines": list(run_params.get("pipeline_names") or ["__default__"]),
+            "pipelines": _in_order(run_params.get("pipeline_names") or ["__default__"]),
             "command": "",
             "started_at": manifest.now(),
             "finished_at": None,
@@ -145,7 +145,7 @@ class Record:
         if hasattr(dataset, "input_sha256"):
             path = Path(str(getattr(dataset, "_filepath", None) or dataset._path))
             return {
-                "path": artifacts.relative(path, self._root),
+                "path": files.relative(path, self._root),
                 "version": None,
                 "sha256": dataset.input_sha256(),
             }
@@ -197,13 +197,16 @@ class Record:
             "where": _place(node, dataset),
             "error": type(error).__name__,
             "message": explain(error),
-            "traceback": artifacts_relative(self.run.folder / TRACEBACK, self._root),
+            "traceback": files.relative(self.run.folder / TRACEBACK, self._root),
         }
 
 
-def artifacts_relative(path: Path, root: Path) -> str:
-    """Return the path below the project."""
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Return the names of pipelines in the registry's order: Kedro hands them over as a set."""
+    from kedro.framework.project import pipelines
+
+    wanted = set(names)
+    return [name for name in pipelines if name in wanted]
 
 
 def _place(node: Node | None, dataset: str | None) -> str:

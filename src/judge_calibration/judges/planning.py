@@ -19,6 +19,7 @@ import pandas as pd
 from judge_calibration.errors import OptionsError, Problem
 from judge_calibration.judges.instrument import Instrument, resolve_instruments
 from judge_calibration.judges.markers import fence, make_marker
+from judge_calibration.judges.parsing.forms import TextForm
 from judge_calibration.judges.protocols.base import Step, fill
 from judge_calibration.options.judging import Criterion, JudgingOptions
 from judge_calibration.schemas import CALLS, conform
@@ -292,7 +293,8 @@ def _constraint(instrument: Instrument, step: Step) -> dict[str, Any]:
     kind: str = instrument.constraint
     schema = step.form.schema() if kind == "json_schema" else None
     grammar = step.form.grammar() if kind == "grammar" else None
-    free = step.form.describe()["form"] == "text"
+    # A step whose form has neither, such as a checklist under a JSON constraint, is asked for freely.
+    free = isinstance(step.form, TextForm) and grammar is None
     return {"kind": "none" if free else kind, "schema": schema, "grammar": grammar}
 
 

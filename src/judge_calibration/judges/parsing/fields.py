@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from judge_calibration.judges.parsing.alphabet import Alphabet
 
-_MOST_CHARACTERS = 400  # of a text under a grammar, so that a small model comes to the verdict
+_MOST_CHARACTERS = 240  # of a text under a grammar, so that a small model comes to the verdict
 _MOST_CODES = 4
 
 
@@ -180,7 +180,8 @@ class CodesField:
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the value."""
-        return {"type": "array", "items": {"type": "string", "enum": list(self.codes)}}
+        items = {"type": "string", "enum": list(self.codes)}
+        return {"type": "array", "items": items, "maxItems": _MOST_CODES}
 
     def grammar(self, xml: bool) -> str:
         """The GBNF expression of the value."""
@@ -237,6 +238,24 @@ def json_schema(fields: Fields) -> dict[str, Any]:
         "required": [field.name for field in fields],
         "additionalProperties": False,
     }
+
+
+def in_declared_order(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema with its properties in the order of its list `required`.
+
+    Canonical JSON sorts keys, and decoders write a constrained object's keys in the schema's order: without
+    this a verdict-first protocol would be asked for its reasons first. To be called where a request leaves.
+
+    Examples
+    --------
+    >>> schema = {"required": ["winner", "rationale"], "properties": {"rationale": {}, "winner": {}}}
+    >>> list(in_declared_order(schema)["properties"])
+    ['winner', 'rationale']
+    """
+    properties = schema.get("properties", {})
+    first = [name for name in schema.get("required", []) if name in properties]
+    ordered = [*first, *(name for name in properties if name not in first)]
+    return {**schema, "properties": {name: properties[name] for name in ordered}}
 
 
 def json_grammar(fields: Fields) -> str:

@@ -149,7 +149,9 @@ class TextForm:
     """Free text that another step is shown, such as a checklist. Valid if there is any."""
 
     words: str
-    constraints: tuple[Constraint, ...] = _ANY_JSON  # never constrained itself, so it goes with all
+    gbnf: str | None = None
+    """What a grammar constraint holds it to; it is free under every other."""
+    constraints: tuple[Constraint, ...] = _ANY_JSON
 
     @property
     def instruction(self) -> str:
@@ -161,8 +163,8 @@ class TextForm:
         return None
 
     def grammar(self) -> str | None:
-        """None: the text is free."""
-        return None
+        """The GBNF of the text, if it has one."""
+        return self.gbnf
 
     def describe(self) -> dict[str, Any]:
         """What is part of the instrument's identity."""

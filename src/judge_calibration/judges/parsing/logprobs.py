@@ -29,9 +29,11 @@ def read_first_token(
     Returns
     -------
     Parsed
-        Values: ``winner``; ``logprob_confidence``, the probability of the chosen label among the labels that
-        the model listed (0 to 1); ``label_logprobs``, after the subtraction, by meaning. Malformed if the
-        model listed none of the labels, or two equally probable ones come first.
+        Values: ``winner``; ``logprob_confidence``, the probability of the chosen label among the labels (0 to
+        1); ``label_logprobs``, after the subtraction, by meaning. A label that the model did not list is
+        flagged ``label_not_listed`` and counted with the most it can have, so the confidence is a lower
+        bound. Malformed if no label is listed, if two equally probable ones come first, or if one that is
+        not listed might.
 
     Examples
     --------
@@ -57,13 +59,26 @@ def read_first_token(
     winners = [meaning for meaning, score in scores.items() if score == best]
     if len(winners) > 1:
         return malformed("equal_log_probabilities")
-    total = sum(math.exp(score - best) for score in scores.values())
-    flags = () if len(scores) == len(alphabet.labels) else ("label_not_listed",)
+    unlisted = _most_unlisted(candidates)
+    bounds = [unlisted - offset for meaning, offset in offsets.items() if meaning not in scores]
+    if any(bound >= best for bound in bounds):
+        return malformed("label_not_listed")
+    total = sum(math.exp(score - best) for score in [*scores.values(), *bounds])
     return Parsed(
         "valid",
         {"winner": winners[0], "logprob_confidence": 1.0 / total, "label_logprobs": scores},
-        flags=flags,
+        flags=("label_not_listed",) if bounds else (),
     )
+
+
+def _most_unlisted(candidates: Mapping[str, float]) -> float:
+    """Return the log of the most that a token which is not listed can have.
+
+    That is what the listed ones leave, and no more than the least probable of them.
+    """
+    listed = [value for value in candidates.values() if math.isfinite(value)]
+    left = 1.0 - sum(math.exp(value) for value in listed)
+    return min(*listed, math.log(left)) if left > 0 else -math.inf
 
 
 def _first_token(logprobs: str | None) -> dict[str, float] | None:

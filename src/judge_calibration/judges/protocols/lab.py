@@ -29,6 +29,7 @@ _VERDICT: Fields = (
     CodesField("reason_codes", "what decided it", REASON_CODES),
 )
 _CAP = 256
+_LIST = 'root ::= "1. " line ([1-9] ". " line){2,9}\nline ::= [^\\n]{8,120} "\\n"'
 
 
 def holistic() -> Protocol:
@@ -96,7 +97,7 @@ def reference_first() -> Protocol:
     checklist = Step(
         "checklist",
         prompts["checklist"],
-        TextForm(prompts["checklist_output"]),
+        TextForm(prompts["checklist_output"], _LIST),
         shows="task",
         repeated=False,
         max_tokens=512,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from judge_calibration.judges.failures import CallFailure, Refused, not_a_completion, of_status
+from judge_calibration.judges.parsing.fields import in_declared_order
 from judge_calibration.text import canonical_json, to_storable
 
 _REASONING: Final = re.compile(
@@ -130,7 +131,8 @@ def response_format(constraint: Mapping[str, Any] | None) -> dict[str, Any] | No
     if kind == "json_object":
         return {"type": "json_object"}
     if kind == "json_schema":
-        schema = {"name": "verdict", "schema": constraint["schema"], "strict": True}  # type: ignore[index]
+        ordered = in_declared_order(constraint["schema"])  # type: ignore[index]
+        schema = {"name": "verdict", "schema": ordered, "strict": True}
         return {"type": "json_schema", "json_schema": schema}
     return None
 

@@ -66,7 +66,7 @@ def _checked(names: list[str], options: dict[str, Any]) -> list[str]:
     )
     with session:
         context = session.load_context()
-        _check_environment(Path(context.config_loader.conf_source), options["env"])
+        _check_environment(Path(context.config_loader.conf_source), context.env)
         known = dict(pipelines)
         unknown = [name for name in names if name not in known]
         if unknown:
@@ -78,11 +78,11 @@ def _checked(names: list[str], options: dict[str, Any]) -> list[str]:
             context.config_loader["parameters"],
             known,
             Path(context.config_loader.conf_source),
-            options["env"],
+            context.env,
         )
         if not names or any(options[name] for name in _FILTERS):
             return names
-        extended, reasons = with_upstream(names, known, context.catalog, options["env"])
+        extended, reasons = with_upstream(names, known, context.catalog, context.env)
     if reasons:
         added = ", ".join(name for name in extended if name not in names)
         click.echo(f"Building {added} first, because nothing has made {', '.join(reasons)} yet.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +59,7 @@ def find_project(env: str | None = None) -> Project:
     from kedro.framework.project import PACKAGE_NAME, settings
     from kedro.utils import find_kedro_project
 
+    env = env or os.environ.get("KEDRO_ENV")  # as Kedro's own sessions do
     root = find_kedro_project(Path.cwd())
     if root is None or PACKAGE_NAME is None:
         raise RunError(f"{Path.cwd()} is not in a Kedro project.", "change into the project's folder first")

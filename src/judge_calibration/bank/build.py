@@ -39,6 +39,12 @@ def pair_id_of(base_id: str, manipulation: str) -> str:
     return "p" + sha256_of({"base_id": base_id, "manipulation": manipulation})[:12]
 
 
+def content_hash_of(question: str, response_a: str, response_b: str, packet: str | None) -> str:
+    """Return the hash of what a judge may see of a pair; the packet (JSON text) only where there is one."""
+    content = {"question": question, "response_a": response_a, "response_b": response_b}
+    return sha256_of(content | ({"source_packet": packet} if packet else {}))
+
+
 def build_pairs(bank: Bank) -> pd.DataFrame:
     """Make every pair of the bank.
 
@@ -157,11 +163,7 @@ def _row(bank: Bank, file: TaskFile, variant: Variant, side: str, sentinel: bool
     made_by = CANONICAL if same else f"{variant.manipulation}:{variant.variant}"
     candidates = {side: made_by, other: CANONICAL}
     packet = [{"id": passage.id, "text": passage.text} for passage in task.passages]
-    content: dict[str, Any] = {
-        "question": task.question,
-        "response_a": answers["A"],
-        "response_b": answers["B"],
-    }
+    held = canonical_json(packet) if packet else None
     gap = QUALITY_GAP.get(variant.severity or "", 0.0 if expected == "TIE" else float("nan"))
     row = {
         "pair_id": pair_id_of(task.id, variant.manipulation),
@@ -177,7 +179,9 @@ def _row(bank: Bank, file: TaskFile, variant: Variant, side: str, sentinel: bool
         "modified": None if same else side,
         "twin_pair_id": pair_id_of(task.id, variant.twin) if variant.twin else None,
         "language": task.language,
-        **content,
+        "question": task.question,
+        "response_a": answers["A"],
+        "response_b": answers["B"],
         "candidate_a": candidates["A"],
         "candidate_b": candidates["B"],
         "reference_label": expected,
@@ -185,12 +189,12 @@ def _row(bank: Bank, file: TaskFile, variant: Variant, side: str, sentinel: bool
         "expected": expected,
         "quality_gap": gap,
         "source_packet_ids": canonical_json([p["id"] for p in packet]) if packet else None,
-        "source_packet": canonical_json(packet) if packet else None,
+        "source_packet": held,
         "mutation_note": variant.note,
         "mutation_diff": canonical_json(differences(task.answer, changed)),
         "sentinel": sentinel,
         "license": task.license or bank.card.license,
         "provenance": f"{task.provenance or bank.card.provenance} {file.path}, SHA-256 {file.sha256}.",
-        "content_hash": sha256_of(content | ({"source_packet": packet} if packet else {})),
+        "content_hash": content_hash_of(task.question, answers["A"], answers["B"], held),
     }
     return {name: to_storable(value) if isinstance(value, str) else value for name, value in row.items()}

@@ -16,7 +16,14 @@ from typing import Any
 import pandas as pd
 
 from judge_calibration.bank import rules, words
-from judge_calibration.bank.build import CANONICAL, EXPECTS_TIE, PRIVATE_SOURCE, QUALITY_GAP, SOURCE
+from judge_calibration.bank.build import (
+    CANONICAL,
+    EXPECTS_TIE,
+    PRIVATE_SOURCE,
+    QUALITY_GAP,
+    SOURCE,
+    content_hash_of,
+)
 from judge_calibration.bank.diffs import apply_differences
 from judge_calibration.bank.leaks import Leak, leak_tests
 from judge_calibration.bank.privacy import private_things
@@ -26,7 +33,7 @@ from judge_calibration.bank.transforms import RecipeError, inject, restyle, vary
 from judge_calibration.bank.variants import mutated, polished
 from judge_calibration.errors import Problem
 from judge_calibration.schemas import PAIRS, problems_of
-from judge_calibration.text import from_storable, sha256_of
+from judge_calibration.text import canonical_json, from_storable
 
 Row = dict[Any, Any]
 """One pair by column."""
@@ -221,10 +228,8 @@ def _bookkeeping(task: Task, row: Row, rows: dict[str, Row], private: bool, side
     listed = json.loads(row["source_packet_ids"]) if isinstance(row["source_packet_ids"], str) else []
     if listed != [p["id"] for p in packet]:
         yield "source_packet_ids", shortened(listed), "the ids of the task's passages"
-    content: dict[str, Any] = {
-        name: from_storable(row[name]) for name in ("question", "response_a", "response_b")
-    }
-    if row["content_hash"] != sha256_of(content | ({"source_packet": packet} if packet else {})):
+    question, a, b = (from_storable(row[name]) for name in ("question", "response_a", "response_b"))
+    if row["content_hash"] != content_hash_of(question, a, b, canonical_json(packet) if packet else None):
         yield "content_hash", shortened(row["content_hash"]), "the hash of what stands in the row"
     told = [
         m for m in (*PLANNED, *EXTRA, row["variant"]) if isinstance(m, str) and m in row["pair_id"].lower()

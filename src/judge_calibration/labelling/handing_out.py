@@ -7,7 +7,7 @@ import json
 import pandas as pd
 
 from judge_calibration.labelling.label_studio import labelling_config, tasks
-from judge_calibration.labelling.packets import SIMULATED
+from judge_calibration.labelling.packets import SIMULATED, attribute_slots
 from judge_calibration.labelling.spreadsheets import packets_as_csv, packets_as_xlsx
 
 _READ_ME = """{mark}Round of labelling
@@ -24,9 +24,7 @@ Files: {files}
 """
 
 
-def round_files(
-    packets: pd.DataFrame, queue: pd.DataFrame, attributes: dict[str, str] | None = None
-) -> dict[str, str | bytes]:
+def round_files(packets: pd.DataFrame, queue: pd.DataFrame) -> dict[str, str | bytes]:
     """Return every file of the round by its relative path.
 
     Parameters
@@ -35,8 +33,6 @@ def round_files(
         Primary packets (packets.PACKET_COLUMNS).
     queue : pandas.DataFrame
         Packets that wait for an adjudicator.
-    attributes : dict of str to str, optional
-        Attributes that are asked after the overall preference.
 
     Returns
     -------
@@ -48,10 +44,10 @@ def round_files(
     for folder, frame in (("primary", packets), ("adjudication", queue)):
         for annotator, own in frame.groupby("annotator_id", sort=True):
             stem = f"{folder}/{annotator}"
-            out[f"{stem}.csv"] = packets_as_csv(own, attributes)
-            out[f"{stem}.xlsx"] = packets_as_xlsx(own, attributes)
+            out[f"{stem}.csv"] = packets_as_csv(own)
+            out[f"{stem}.xlsx"] = packets_as_xlsx(own)
             out[f"{stem}.tasks.json"] = json.dumps(tasks(own), ensure_ascii=False, indent=1) + "\n"
-    out["label_studio.xml"] = labelling_config(attributes, simulated)
+    out["label_studio.xml"] = labelling_config(len(attribute_slots(packets)), simulated)
     mark = f"{SIMULATED}\n\n" if simulated else ""
     out["README.txt"] = _READ_ME.format(mark=mark, files=len(out))
     return out

@@ -5,8 +5,9 @@ Nothing is repaired by guessing. A row is refused for the first of these reasons
 ``unknown_annotator``, ``annotator_not_named``, ``id_missing``, ``id_damaged_by_spreadsheet``,
 ``id_mistyped``, ``unknown_packet``, ``unknown_pair``, ``not_assigned`` (the packet is another person's),
 ``handed_over``, ``empty_annotation``, ``unknown_label``, ``unknown_reason_code``, ``reason_code_missing``,
-``unknown_attribute``, ``time_unreadable``, ``older_than_packet``, ``columns_shuffled`` (the texts beside
-the label are not this packet's), ``conflicting_labels`` (two different labels of one person for one pair).
+``unknown_attribute``, ``overall_missing``, ``time_unreadable``, ``older_than_packet``, ``columns_shuffled``
+(the texts beside the label are not this packet's), ``conflicting_labels`` (two different labels of one
+person for one pair).
 
 Set aside without being wrong: ``open`` (no label yet), ``skipped``, ``repeated`` (the same label again) and,
 under the rule ``last``, ``superseded``.
@@ -29,6 +30,7 @@ from judge_calibration.errors import Problem, SourceError
 from judge_calibration.labelling.identity import RoundKey, has_packet_form, is_packet_id
 from judge_calibration.labelling.label_rows import empty_rows
 from judge_calibration.labelling.label_studio import read_export
+from judge_calibration.labelling.packets import attribute_slots
 from judge_calibration.labelling.rubric import REASON_TEXTS
 from judge_calibration.labelling.spreadsheets import decode, read_label_sheet
 from judge_calibration.options.annotation import AnnotationOptions, ImportOptions, LabelFileOptions
@@ -302,6 +304,10 @@ def check_rows(
         options,
     )
     frame = _settle_repeats(frame, options.labels.conflict)
+    # The overall preference comes first: an attribute without it was answered out of order.
+    preferred = frame.loc[frame["reason"].isna() & frame["attribute"].isna(), "id"]
+    out_of_order = frame["reason"].isna() & frame["attribute"].notna() & ~frame["id"].isin(preferred)
+    frame.loc[out_of_order, "reason"] = "overall_missing"
     accepted = frame[frame["reason"].isna()]
     labels = _label_frame(accepted, key.round_id)
     set_aside = frame[frame["reason"].notna()][REFUSED_COLUMNS].reset_index(drop=True)
@@ -367,13 +373,7 @@ def _reasons(
     if options.labels.require_reason:
         bare = frame["attribute"].isna() & frame["label"].isin(schemas.DECISIVE) & (frame["codes"] == "[]")
         mark(bare, "reason_code_missing")
-    if options.study.enabled:
-        mark(
-            frame["attribute"].notna() & ~frame["attribute"].isin(list(options.study.attributes)),
-            "unknown_attribute",
-        )
-    else:
-        mark(frame["attribute"].notna(), "unknown_attribute")
+    mark(frame["attribute"].notna() & ~_is_asked(frame, packets), "unknown_attribute")
     mark(unreadable, "time_unreadable")
     issued = pd.to_datetime(frame["issued_at"], utc=True, format="ISO8601")
     mark(frame["moment"] < issued, "older_than_packet")
@@ -381,6 +381,15 @@ def _reasons(
     mark(handed.notna() & (frame["moment"].isna() | (frame["moment"] > handed)), "handed_over")
     mark(_shuffled(frame, packets), "columns_shuffled")
     return reason
+
+
+def _is_asked(frame: pd.DataFrame, packets: pd.DataFrame) -> pd.Series:
+    """Return which rows answer an attribute that their packet asks for."""
+    asked: set[tuple[str, str]] = set()
+    for slot in attribute_slots(packets):
+        asked |= set(packets[["packet_id", slot]].dropna().itertuples(index=False, name=None))
+    answered = zip(frame["id"], frame["attribute"], strict=True)
+    return pd.Series([pair in asked for pair in answered], index=frame.index, dtype=bool)
 
 
 def _shuffled(frame: pd.DataFrame, packets: pd.DataFrame) -> pd.Series:
@@ -478,6 +487,7 @@ _WANTED = {
     "unknown_reason_code": "reason codes among " + ", ".join(REASON_TEXTS),
     "reason_code_missing": "at least one reason code",
     "unknown_attribute": "an attribute of the study",
+    "overall_missing": "the overall preference, given before the attributes",
     "time_unreadable": "an ISO 8601 time such as 2026-03-01T12:00:00Z",
     "older_than_packet": "a time after the packet was given out",
     "columns_shuffled": "the question and answers of this packet in the same row",

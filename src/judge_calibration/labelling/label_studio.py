@@ -15,8 +15,9 @@ import pandas as pd
 
 from judge_calibration.errors import Problem, SourceError
 from judge_calibration.labelling.label_rows import rows_frame
+from judge_calibration.labelling.packets import attribute_slots
 from judge_calibration.labelling.rubric import LABEL_TEXTS, REASON_TEXTS, rubric_text
-from judge_calibration.labelling.spreadsheets import ATTRIBUTE_PREFIX, decode
+from judge_calibration.labelling.spreadsheets import decode
 from judge_calibration.options.annotation import LabelFileOptions
 
 TASK_FIELDS = ["packet_id", "sequence", "question", "source_packet", "answer_a", "answer_b"]
@@ -39,7 +40,9 @@ def tasks(packets: pd.DataFrame) -> list[dict[str, dict[str, Any]]]:
         ``{"data": {...}}`` with TASK_FIELDS, and ``mark`` where the packets are simulated. The annotator is
         not named: the project says whose it is.
     """
-    fields = TASK_FIELDS + (["mark"] if "mark" in packets.columns else [])
+    slots = attribute_slots(packets)
+    fields = [*TASK_FIELDS, *slots, *(f"{slot}_question" for slot in slots)]
+    fields += ["mark"] if "mark" in packets.columns else []
     out = []
     for record in packets.to_dict("records"):
         data = {name: record[name] for name in fields}
@@ -48,13 +51,13 @@ def tasks(packets: pd.DataFrame) -> list[dict[str, dict[str, Any]]]:
     return out
 
 
-def labelling_config(attributes: Mapping[str, str] | None = None, simulated: bool = False) -> str:
+def labelling_config(attributes: int = 0, simulated: bool = False) -> str:
     """Return the labelling screen: texts, A, B, tie and abstain, reason codes, attributes, a comment.
 
     Parameters
     ----------
-    attributes : mapping of str to str, optional
-        Attributes and their questions; each appears once the overall preference is chosen.
+    attributes : int, optional
+        Attributes that each task asks; they appear once the overall preference is chosen.
     simulated : bool, optional
         Puts the word SIMULATED on the screen.
 
@@ -100,8 +103,9 @@ def labelling_config(attributes: Mapping[str, str] | None = None, simulated: boo
         required="true",
         requiredMessage="Choose A, B, Tie or Abstain",
     )
-    for key, question in (attributes or {}).items():
-        choices(ATTRIBUTE_PREFIX + key, question, LABEL_TEXTS, choice="single-radio", whenTagName=OVERALL)
+    for slot in range(1, attributes + 1):
+        name = f"attribute_{slot}"
+        choices(name, f"${name}_question", LABEL_TEXTS, choice="single-radio", whenTagName=OVERALL)
     choices(REASONS, "What decided it?", REASON_TEXTS, choice="multiple")
     box = Xml.SubElement(view, "View", {"style": "padding:0 12px"})
     Xml.SubElement(box, "Header", {"value": "Comment (no names)", "size": "4"})
@@ -147,8 +151,8 @@ def _answers(result: list[Any]) -> dict[str, Any]:
         elif name == COMMENT:
             texts = value.get("text", [])
             out["comment"] = " ".join(texts if isinstance(texts, list) else [str(texts)]).strip() or None
-        elif isinstance(name, str) and name.startswith(ATTRIBUTE_PREFIX) and chosen:
-            out["attributes"][name.removeprefix(ATTRIBUTE_PREFIX)] = _from_alias(chosen[0], LABEL_TEXTS)
+        elif isinstance(name, str) and name.startswith("attribute_") and chosen:
+            out["attributes"][name] = _from_alias(chosen[0], LABEL_TEXTS)
     return out
 
 
@@ -241,7 +245,7 @@ def _task_records(
         )
         if state == "completed":
             records += [
-                row | {"attribute": key, "label": answer, "state": state}
-                for key, answer in says["attributes"].items()
+                row | {"attribute": data.get(slot, slot), "label": answer, "state": state}
+                for slot, answer in says["attributes"].items()
             ]
     return records

@@ -27,7 +27,9 @@ PACKET_COLUMNS = [
 SIMULATED = "SIMULATED"
 
 
-def make_packets(pairs: pd.DataFrame, key: pd.DataFrame, simulated: bool = False) -> pd.DataFrame:
+def make_packets(
+    pairs: pd.DataFrame, key: pd.DataFrame, simulated: bool = False, questions: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Return the packets of the given rows of the un-blinding key.
 
     Parameters
@@ -38,11 +40,14 @@ def make_packets(pairs: pd.DataFrame, key: pd.DataFrame, simulated: bool = False
         Rows of the key (planning.KEY_COLUMNS) whose packets are wanted.
     simulated : bool, optional
         Marks every packet SIMULATED, in a column ``mark``.
+    questions : pandas.DataFrame, optional
+        Attributes that are asked of each pair after the overall preference (study.ask_attributes).
 
     Returns
     -------
     pandas.DataFrame
-        PACKET_COLUMNS, by annotator and place in the annotator's list.
+        PACKET_COLUMNS, and attribute_n and attribute_n_question where any are asked; by annotator and place
+        in the annotator's list.
 
     Raises
     ------
@@ -82,11 +87,29 @@ def make_packets(pairs: pd.DataFrame, key: pd.DataFrame, simulated: bool = False
         },
         columns=PACKET_COLUMNS,
     ).astype(dict.fromkeys([c for c in PACKET_COLUMNS if c != "sequence"], "str") | {"sequence": "Int64"})
+    if questions is not None and len(questions.columns) > 1:
+        asked = questions.set_index("pair_id").reindex(key["pair_id"])
+        for column in asked.columns:
+            packets[column] = pd.Series(asked[column].to_numpy(), dtype="str")
     if simulated:
         packets["mark"] = pd.Series(SIMULATED, index=packets.index, dtype="str")
     return packets.sort_values(["annotator_id", "sequence"], kind="stable").reset_index(drop=True)
 
 
-def primary_packets(pairs: pd.DataFrame, key: pd.DataFrame, simulated: bool = False) -> pd.DataFrame:
+def primary_packets(
+    pairs: pd.DataFrame, key: pd.DataFrame, simulated: bool = False, questions: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Return the packets that are out: those of the primary stage that were not handed over."""
-    return make_packets(pairs, key[(key["stage"] == "primary") & (key["status"] == "issued")], simulated)
+    out = key[(key["stage"] == "primary") & (key["status"] == "issued")]
+    return make_packets(pairs, out, simulated, questions)
+
+
+def attribute_slots(packets: pd.DataFrame) -> list[str]:
+    """Return the columns that name the attributes a packet asks for: attribute_1, attribute_2, ...
+
+    Examples
+    --------
+    >>> attribute_slots(pd.DataFrame(columns=["packet_id", "attribute_1", "attribute_1_question"]))
+    ['attribute_1']
+    """
+    return sorted(c for c in packets.columns if c.startswith("attribute_") and c.split("_")[-1].isdigit())

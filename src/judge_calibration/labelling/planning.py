@@ -6,6 +6,7 @@ pairs in a way that an annotator could use: the key is the one artifact that un-
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from judge_calibration.labelling.drawing import draw_pairs
+from judge_calibration.labelling.drawing import Draw, draw_pairs
 from judge_calibration.labelling.identity import RoundKey
 from judge_calibration.options.annotation import (
     AnnotationOptions,
@@ -163,7 +164,7 @@ def _text_or_none(value: object) -> str | None:
 def _first_slots(drawn: pd.DataFrame, options: AnnotationOptions, key: RoundKey) -> list[_Slot]:
     slots = []
     for row in drawn.to_dict("records"):
-        for number in range(1, options.primaries + 2):
+        for number in range(1, options.primaries + (1 if options.study.enabled else 2)):
             stage = "primary" if number <= options.primaries else "adjudication"
             slots.append(
                 _Slot(
@@ -285,6 +286,7 @@ def plan_round(
     options: AnnotationOptions,
     key: RoundKey,
     given: dict[str, datetime | None] | None = None,
+    cases: pd.DataFrame | None = None,
 ) -> RoundPlan:
     """Plan a round: the draw, who labels what, in which order, under which packet id.
 
@@ -299,6 +301,8 @@ def plan_round(
     given : dict of str to datetime or None, optional
         Packets that have a label, with its time. Only hand-overs look at it: a labelled packet is never
         taken back.
+    cases : pandas.DataFrame, optional
+        Cases of a human attribute study (study.CASE_COLUMNS), which take the place of the draw.
 
     Returns
     -------
@@ -308,6 +312,11 @@ def plan_round(
     # Logs may come without their texts; such pairs can be analysed, but nobody can look at them.
     shown = pairs.dropna(subset=["question", "response_a", "response_b"])
     draw = draw_pairs(shown, options.draw, options.primaries)
+    if options.study.enabled:
+        # Cases are chosen and not drawn: they have no inclusion probability.
+        chosen = shown["pair_id"].isin([] if cases is None else cases["pair_id"])
+        drawn = shown[chosen].assign(stratum="study", inclusion_probability=math.nan)
+        draw = Draw(drawn.reset_index(drop=True), draw.design.head(0))
     slots = _first_slots(draw.pairs, options, key)
     _fill(slots, [], options, key, set())
     gone: set[str] = set()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import date, datetime
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import pandas as pd
 
 from judge_calibration.errors import Problem, SourceError
 from judge_calibration.labelling.label_rows import rows_frame
+from judge_calibration.labelling.packets import attribute_slots
 from judge_calibration.labelling.rubric import LABEL_TEXTS, REASON_TEXTS, rubric_text
 from judge_calibration.options.annotation import LabelFileOptions
 
@@ -26,11 +27,10 @@ CELL_LIMIT = 32_000
 """Characters of a text that go in one cell; a workbook's own limit is 32,767."""
 
 ANSWER_COLUMNS = ["label", "reason_codes", "comment", "labelled_at"]
-ATTRIBUTE_PREFIX = "attribute:"
+_ATTRIBUTE_LABEL = re.compile(r"(attribute_\d+)_label")
 _SHOWN = ["packet_id", "sequence", "question", "source_packet", "answer_a", "answer_b"]
 _FORMULA_START = re.compile(r"^['\s]*[=+\-@＝＋－＠\t\r]")
 _CONTINUED = re.compile(r"^(?P<name>.+) \(continued (?P<number>\d+)\)$")
-_KNOWN = {"packet_id", "pair_id", "annotator", "annotator_id", "stage", "attribute", "mark", "kind", "order"}
 
 
 def make_safe(text: str) -> str:
@@ -55,7 +55,7 @@ def undo_safe(text: str) -> str:
     return text[1:] if text.startswith("'") and _FORMULA_START.match(text[1:]) else text
 
 
-def _sheet_table(packets: pd.DataFrame, attributes: Mapping[str, str]) -> tuple[list[str], list[list[str]]]:
+def _sheet_table(packets: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Return header and rows of one annotator's sheet, all cells text and safe."""
     pieces = {
         name: 1
@@ -66,7 +66,11 @@ def _sheet_table(packets: pd.DataFrame, attributes: Mapping[str, str]) -> tuple[
     for name in _SHOWN:
         header.append(name)
         header += [f"{name} (continued {number})" for number in range(2, pieces.get(name, 1) + 1)]
-    header += ANSWER_COLUMNS[:1] + [ATTRIBUTE_PREFIX + key for key in attributes] + ANSWER_COLUMNS[1:]
+    header.append("label")
+    slots = attribute_slots(packets)
+    for slot in slots:
+        header += [slot, f"{slot}_question", f"{slot}_label"]
+    header += ANSWER_COLUMNS[1:]
     marked = "mark" in packets.columns
     if marked:
         header.append("mark")
@@ -77,29 +81,30 @@ def _sheet_table(packets: pd.DataFrame, attributes: Mapping[str, str]) -> tuple[
             text = str(record[name])
             for number in range(pieces.get(name, 1)):
                 row.append(make_safe(text[number * CELL_LIMIT : (number + 1) * CELL_LIMIT]))
-        row += [""] * (len(ANSWER_COLUMNS) + len(attributes))
+        row.append("")
+        for slot in slots:
+            row += [make_safe(record[slot]), make_safe(record[f"{slot}_question"]), ""]
+        row += [""] * len(ANSWER_COLUMNS[1:])
         if marked:
             row.append(str(record["mark"]))
         rows.append(row)
     return header, rows
 
 
-def packets_as_csv(packets: pd.DataFrame, attributes: Mapping[str, str] | None = None) -> bytes:
+def packets_as_csv(packets: pd.DataFrame) -> bytes:
     """Return one annotator's packets as a CSV file with empty columns for the answers.
 
     Parameters
     ----------
     packets : pandas.DataFrame
         Packets (packets.PACKET_COLUMNS) of one annotator.
-    attributes : mapping of str to str, optional
-        Attributes that are asked after the overall preference: key and question.
 
     Returns
     -------
     bytes
         UTF-8 with BOM, CRLF line ends, every cell quoted.
     """
-    header, rows = _sheet_table(packets, attributes or {})
+    header, rows = _sheet_table(packets)
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(header)
@@ -107,7 +112,7 @@ def packets_as_csv(packets: pd.DataFrame, attributes: Mapping[str, str] | None =
     return out.getvalue().encode("utf-8-sig")
 
 
-def packets_as_xlsx(packets: pd.DataFrame, attributes: Mapping[str, str] | None = None) -> bytes:
+def packets_as_xlsx(packets: pd.DataFrame) -> bytes:
     """Return one annotator's packets as a workbook: a sheet to fill in, and the rubric.
 
     Parameters and cells are those of :func:`packets_as_csv`. Labels have a drop-down, every cell is text, and
@@ -118,7 +123,7 @@ def packets_as_xlsx(packets: pd.DataFrame, attributes: Mapping[str, str] | None 
     from openpyxl.utils import get_column_letter
     from openpyxl.worksheet.datavalidation import DataValidation
 
-    header, rows = _sheet_table(packets, attributes or {})
+    header, rows = _sheet_table(packets)
     book = Workbook()
     moment = datetime(2000, 1, 1)
     book.properties.created = book.properties.modified = moment
@@ -141,7 +146,7 @@ def packets_as_xlsx(packets: pd.DataFrame, attributes: Mapping[str, str] | None 
     sheet.freeze_panes = "C2"
     last = max(len(rows) + 1, 2)
     choice_columns = [i for i, name in enumerate(header, start=1) if name == "label"]
-    choice_columns += [i for i, name in enumerate(header, start=1) if name.startswith(ATTRIBUTE_PREFIX)]
+    choice_columns += [i for i, name in enumerate(header, start=1) if _ATTRIBUTE_LABEL.fullmatch(name)]
     choices = DataValidation(type="list", formula1=f'"{",".join(LABEL_TEXTS)}"', allow_blank=True)
     choices.error, choices.errorTitle = f"Choose one of {', '.join(LABEL_TEXTS)}.", "Label"
     choices.showErrorMessage = True
@@ -154,7 +159,6 @@ def packets_as_xlsx(packets: pd.DataFrame, attributes: Mapping[str, str] | None 
     lines += [f"{label}: {text}" for label, text in LABEL_TEXTS.items()] + [""]
     lines += ["reason_codes: one or more, with semicolons between them:"]
     lines += [f"  {code}: {text}" for code, text in REASON_TEXTS.items()]
-    lines += [f"{ATTRIBUTE_PREFIX}{key}: {text}" for key, text in (attributes or {}).items()]
     for number, line in enumerate(lines, start=1):
         guide.cell(number, 1, make_safe(line)).alignment = Alignment(wrap_text=True, vertical="top")
     guide.column_dimensions["A"].width = 110
@@ -306,12 +310,12 @@ def read_label_sheet(data: bytes, options: LabelFileOptions) -> pd.DataFrame:
     header = [column.strip().lstrip("\ufeff").lower() for column in table[0]]
     _check_header(header, name)
     columns = _joined_continuations(header)
-    attributes = [column for column in columns if column.startswith(ATTRIBUTE_PREFIX)]
+    slots = [match[1] for column in columns if (match := _ATTRIBUTE_LABEL.fullmatch(column))]
     records: list[dict[str, object]] = []
     for number, cells in enumerate(table[1:], start=2):
         if not any(cell.strip() for cell in cells):
             continue
-        records += _row_records(cells, number, name, columns, attributes, options)
+        records += _row_records(cells, number, name, columns, slots, options)
     return rows_frame(records)
 
 
@@ -320,7 +324,7 @@ def _row_records(
     number: int,
     name: str,
     columns: dict[str, list[int]],
-    attributes: list[str],
+    slots: list[str],
     options: LabelFileOptions,
 ) -> Iterable[dict[str, object]]:
     def cell(column: str) -> str | None:
@@ -353,8 +357,8 @@ def _row_records(
         "reason_codes": stripped("reason_codes"),
         "state": "completed" if label else "open",
     }
-    for column in attributes:
-        answer = stripped(column)
+    for slot in slots:
+        answer = stripped(f"{slot}_label")
         if answer is not None:
-            attribute = column.removeprefix(ATTRIBUTE_PREFIX)
+            attribute = stripped(slot) or slot
             yield common | {"attribute": attribute, "label": answer, "state": "completed"}

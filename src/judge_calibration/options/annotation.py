@@ -222,7 +222,11 @@ class ImportOptions(Options):
 
 
 class StudyOptions(Options):
-    """The human attribute study: overall preference first, then two or three attributes."""
+    """The human attribute study: overall preference first, then two or three attributes.
+
+    A study is a round of its own: enabled, its cases take the place of the draw, `primaries` people label
+    each of them, and nobody adjudicates.
+    """
 
     enabled: bool = False
     judge_protocol: str | None = None
@@ -237,7 +241,6 @@ class StudyOptions(Options):
     """Largest minority share of a control case (inclusive)."""
     judges_at_least: int = Field(default=3, ge=2)
     """Judges with a definite verdict that a case needs."""
-    annotators_per_pair: int = Field(default=3, ge=2)
     attributes: dict[str, str] = Field(default_factory=dict)
     """Attribute key and the question that is put to people about it."""
     attributes_per_pair: int = Field(default=2, ge=1, le=3)
@@ -325,12 +328,14 @@ class AnnotationOptions(Options):
             problems.append(
                 Problem("annotation.annotators", f"{repeated} more than once", "each code name once")
             )
-        if len(self.codes) < self.primaries + 1:
+        needed = self.primaries if self.study.enabled else self.primaries + 1
+        if len(self.codes) < needed:
+            why = "" if self.study.enabled else " and a different adjudicator"
             problems.append(
                 Problem(
                     "annotation.annotators",
                     f"{len(self.codes)} annotators",
-                    f"at least {self.primaries + 1}: {self.primaries} primaries and a different adjudicator",
+                    f"at least {needed}: {self.primaries} primaries{why}",
                 )
             )
         known = set(self.codes)

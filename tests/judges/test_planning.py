@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_calibration import schemas
-from judge_calibration.errors import OptionsError
+from judge_calibration.errors import OptionsError, TableError
 from judge_calibration.judges.instrument import (
     describe_instruments,
     not_frozen_by_answers,
@@ -398,3 +398,9 @@ class TestNotFrozen:
         answers = pd.DataFrame({"call_id": calls["call_id"], "failure": None, "served_model": served})
         found = not_frozen_by_answers(calls, answers, describe_instruments(options))
         assert found.get(calls["instrument_id"][0]) == reasons
+
+
+@pytest.mark.parametrize("packet", ["not JSON", '"text"', '[{"id": "x"}]', "3"])
+def test_a_packet_that_is_no_list_of_passages_is_refused(packet):
+    with pytest.raises(TableError, match="source_packet"):
+        plan_calls(pairs_of(source_packet=[packet]), options_of("direct"))

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from judge_calibration.errors import OptionsError, Problem
+from judge_calibration.errors import OptionsError, Problem, TableError
 from judge_calibration.judges.instrument import Instrument, resolve_instruments
 from judge_calibration.judges.markers import fence, make_marker
 from judge_calibration.judges.parsing.forms import TextForm
@@ -327,6 +327,11 @@ def show_question(question: str) -> str:
 def show_packet(packet: Any) -> str:
     """Return a source packet, a JSON list of ``{id, text}``, as it is shown; empty if there is none.
 
+    Raises
+    ------
+    TableError
+        If it is anything else.
+
     Examples
     --------
     >>> print(show_packet('[{"id": "p1", "text": "Water boils at 100 C at sea level."}]'))
@@ -334,5 +339,12 @@ def show_packet(packet: Any) -> str:
     """
     if not isinstance(packet, str) or not packet.strip():
         return ""
-    passages = json.loads(from_storable(packet))
-    return "\n\n".join(f"[{passage['id']}] {passage['text']}" for passage in passages)
+    try:
+        passages = json.loads(from_storable(packet))
+        return "\n\n".join(f"[{passage['id']}] {passage['text']}" for passage in passages)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise TableError(
+            "A source packet cannot be shown.",
+            [Problem("pairs, column source_packet", repr(packet)[:80], "a JSON list of {id, text}")],
+            "correct the packet where the pair comes from",
+        ) from None

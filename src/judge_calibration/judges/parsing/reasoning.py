@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 _TAG = re.compile(
-    r"<(?P<xml_close>/?)(?P<xml>think|thinking|thought|thoughts|reasoning|scratchpad)(?:\s[^<>]*)?>"
+    r"<(?P<xml_close>/?)(?P<xml>think|budget:thinking|thinking|thought|thoughts|reasoning|scratchpad)(?:\s[^<>]*)?>"
     r"|\[(?P<bracket_close>/?)THINK\]"
     r"|◁(?P<glyph_close>/?)think▷",
     re.IGNORECASE | re.ASCII,

@@ -17,7 +17,12 @@ from judge_calibration.pipelines.annotation.pipeline import create_pipeline
 
 def run(options, pairs, secret="") -> dict[str, object]:
     """Run every node in order and keep all that it makes."""
-    data: dict[str, object] = {"pairs": pairs, "annotation_secret": secret, "params:annotation": options}
+    data: dict[str, object] = {
+        "pairs": pairs,
+        "logged_verdicts": schemas.empty(schemas.VERDICT_ROWS),
+        "annotation_secret": secret,
+        "params:annotation": options,
+    }
     for node in create_pipeline().nodes:
         data |= node.run({name: data[name] for name in node.inputs})
     return {

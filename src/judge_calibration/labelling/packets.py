@@ -87,7 +87,7 @@ def make_packets(
         },
         columns=PACKET_COLUMNS,
     ).astype(dict.fromkeys([c for c in PACKET_COLUMNS if c != "sequence"], "str") | {"sequence": "Int64"})
-    if questions is not None and len(questions.columns) > 1:
+    if questions is not None and len(questions):
         asked = questions.set_index("pair_id").reindex(key["pair_id"])
         for column in asked.columns:
             packets[column] = pd.Series(asked[column].to_numpy(), dtype="str")

@@ -17,6 +17,7 @@ from judge_calibration import schemas
 from judge_calibration.labelling.clustered_rates import RATE_COLUMNS, Rate, estimate_rates
 from judge_calibration.labelling.comparisons import compare_people, primary_labels
 from judge_calibration.labelling.drawing import rank_of
+from judge_calibration.labelling.packets import attribute_slots
 from judge_calibration.metrics.rates import ratio
 from judge_calibration.options.annotation import AnalysisOptions, StudyOptions
 
@@ -258,3 +259,22 @@ def _of(rows: pd.DataFrame, question: str) -> pd.DataFrame:
     if question == "attributes":
         return rows[rows["attribute"].notna()]
     return rows[rows["attribute"] == question]
+
+
+def asked_answers(unblinding: pd.DataFrame, questions: pd.DataFrame) -> pd.DataFrame:
+    """Return what was asked of whom: pair_id, annotator_id and attribute (null: the overall preference).
+
+    Parameters
+    ----------
+    unblinding : pandas.DataFrame
+        The round's key.
+    questions : pandas.DataFrame
+        Attributes of each pair (:func:`ask_attributes`).
+    """
+    out = unblinding[(unblinding["stage"] == "primary") & (unblinding["status"] == "issued")]
+    overall = out[["pair_id", "annotator_id"]].assign(attribute=None)
+    frames = [overall]
+    for slot in attribute_slots(questions):
+        named = questions[["pair_id", slot]].rename(columns={slot: "attribute"})
+        frames.append(out[["pair_id", "annotator_id"]].merge(named, on="pair_id"))
+    return pd.concat([frame.astype("str") for frame in frames], ignore_index=True)

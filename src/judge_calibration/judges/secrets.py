@@ -7,6 +7,7 @@ means a secret) and replaced wherever they occur: as they are, URL-quoted, or in
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -58,6 +59,7 @@ class Redactor:
             if not secret or len(secret) < _SHORTEST:
                 continue
             forms |= {secret, quote(secret, safe=""), quote_plus(secret)}
+            forms |= {json.dumps(secret)[1:-1], secret.replace("/", "\\/")}
             forms |= set(_base64_forms(secret.encode()))
         longest_first = sorted(forms, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if forms else None

@@ -13,6 +13,7 @@ From a shell, for responses in a file with the columns ``response_id``, ``questi
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections import Counter
@@ -139,7 +140,9 @@ def _row(response: dict[Any, Any], variant: Made, side: str, options: GenerateOp
     answers = {side: variant.answer, other: response["response"]}
     expected = "TIE" if variant.manipulation in EXPECTS_TIE else other
     packet = response.get("source_packet")
+    packet = canonical_json(packet) if isinstance(packet, list) else packet
     row = {name: response[name] for name in CARRIED if name in response}
+    row |= {"source_packet": packet} if packet is not None else {}
     row |= {
         "pair_id": "g" + sha256_of([response["response_id"], variant.manipulation, variant.variant])[:12],
         "base_id": response["response_id"],
@@ -250,7 +253,8 @@ def read_responses(path: Path) -> pd.DataFrame:
         return pd.read_parquet(path)
     if path.suffix == ".csv":
         return pd.read_csv(path, dtype=str)
-    return pd.read_json(path, lines=True, dtype=False, convert_dates=False)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return pd.DataFrame([json.loads(line) for line in lines if line.strip()])
 
 
 def main(arguments: list[str] | None = None) -> int:

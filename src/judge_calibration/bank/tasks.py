@@ -191,6 +191,10 @@ class Card(Options):
     version: Text
     license: Text
     provenance: Text
+    date: str | None = None
+    """The day of this version, as year-month-day."""
+    url: str | None = None
+    """Where the bank is published, once it is."""
     complete: bool = False
     """Whether the design's counts have to be met."""
     tasks: int = 120

@@ -147,8 +147,9 @@ def remedy_table(
 
     Notes
     -----
-    Only pairs with both orders count. With few repetitions the prediction is optimistic for ``agreement``
-    and ``trustworthy``, since resampling repeats the reads at hand; with one repetition both are undefined.
+    Only pairs with both orders count; cells with one repetition have no vote. With few repetitions the
+    prediction is optimistic for ``agreement`` and ``trustworthy``, since resampling repeats the reads at
+    hand; with one repetition both are undefined.
 
     References
     ----------
@@ -171,7 +172,16 @@ def remedy_table(
     parts: list[Contribution] = []
     predicted_half: list[Contribution] = []
     verified: list[Contribution] = []
+    # Reads of one repetition cannot vote: a vote would only repeat them.
+    most = np.zeros(len(judgments.cells), dtype=np.int64)
+    np.maximum.at(most, cell, whole.sum(axis=2).max(axis=1))
+    everything = (cell, pair, reference, whole, half, later, size)
     for k in votes:
+        cell, pair, reference, whole, half, later, size = (
+            values[(k == 1) | (most[everything[0]] > 1)] for values in everything
+        )
+        if not len(cell):
+            continue
         for both in (False, True):
             name = f"{k}|{2 if both else 1}"
             first, second = vote_distribution(whole[:, 0], k), vote_distribution(whole[:, 1], k)

@@ -119,7 +119,7 @@ def _flags(sums: GroupSums, i: int, cell: pd.Series, options: ReportingOptions) 
         flags.append("few_clusters")
     if sums.repetitions[i, 0] != sums.repetitions[i, 1]:
         flags.append("unequal_repetitions")
-    in_process = str(cell["judge_id"]).startswith(options.trust.deterministic_judges)
+    in_process = str(cell["judge_id"]) in options.trust.deterministic_judges
     if in_process and cell["temperature"] == 0 and sums.repetitions[i, 1] > 1:
         flags.append("deterministic_by_construction")
     return flags

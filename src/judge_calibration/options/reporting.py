@@ -69,8 +69,9 @@ class TrustOptions(Options):
     pool_sources : bool
         Whether a cell that judged several sources also gets rows over all of them, with source ``all``.
     deterministic_judges : tuple of str
-        Beginnings of judge ids that run in this process; at temperature 0 their C is flagged
-        ``deterministic_by_construction``.
+        Ids of judges whose greedy decoding cannot but repeat itself, as in-process models; at temperature 0
+        their C is flagged ``deterministic_by_construction``. Judges of `judging` with an ``embedded/``
+        model are added to them.
     """
 
     reduction: Reduction = "first_read"
@@ -90,7 +91,7 @@ class TrustOptions(Options):
         "manipulation*difficulty",
     )
     pool_sources: bool = True
-    deterministic_judges: tuple[str, ...] = ("embedded/",)
+    deterministic_judges: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _views_are_consistent(self) -> TrustOptions:

@@ -1,0 +1,84 @@
+"""The wiring of `reporting`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kedro.pipeline import Node, Pipeline
+
+from judge_calibration.pipelines.reporting import nodes
+
+
+def create_pipeline(**kwargs: Any) -> Pipeline:
+    """Return the pipeline `reporting`."""
+    judged = ["verdicts", "pairs", "params:reporting"]
+    return Pipeline(
+        [
+            Node(
+                func=nodes.measure_trust,
+                inputs=[*judged, "params:judging"],
+                outputs=["trust_table", "trust_intervals"],
+                name="measure_trust",
+            ),
+            Node(
+                func=nodes.count_outcomes,
+                inputs=["verdicts", "pairs"],
+                outputs="outcome_table",
+                name="count_outcomes",
+            ),
+            Node(
+                func=nodes.measure_manipulations,
+                inputs=judged,
+                outputs=["manipulation_table", "position_table"],
+                name="measure_manipulations",
+            ),
+            Node(
+                func=nodes.compare_cells,
+                inputs=judged,
+                outputs="paired_differences",
+                name="compare_cells",
+            ),
+            Node(
+                func=nodes.measure_dispersion,
+                inputs=judged,
+                outputs="format_dispersion",
+                name="measure_dispersion",
+            ),
+            Node(
+                func=nodes.follow_temperature,
+                inputs=["trust_table", "paired_differences"],
+                outputs="temperature_table",
+                name="follow_temperature",
+            ),
+            Node(
+                func=nodes.try_remedies,
+                inputs=["verdicts", "pairs", "trust_table", "params:reporting"],
+                outputs=["regions", "remedies", "paradigms"],
+                name="try_remedies",
+            ),
+            Node(
+                func=nodes.check_confidence,
+                inputs=judged,
+                outputs=["confidence_table", "confidence_curves"],
+                name="check_confidence",
+            ),
+            Node(
+                func=nodes.judge_selectively,
+                inputs=judged,
+                outputs=["selective_table", "risk_coverage"],
+                name="judge_selectively",
+            ),
+            Node(
+                func=nodes.measure_agreement,
+                inputs=["verdicts", "pairs", "labels", "params:reporting"],
+                outputs=["agreement_table", "confusion_table"],
+                name="measure_agreement",
+            ),
+            Node(
+                func=nodes.add_up_costs,
+                inputs=["calls", "answers", "verdicts", "params:judging"],
+                outputs="cost_table",
+                name="add_up_costs",
+            ),
+        ]
+    )

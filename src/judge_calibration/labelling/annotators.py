@@ -17,7 +17,7 @@ ANNOTATOR_COLUMNS = ["kind", "annotator_id", "statistic", *RATE_COLUMNS]
 
 STATISTICS = (
     "agreement_with_others",
-    "agreement_with_adjudicated",
+    "upheld_when_disputed",
     "agreement_with_expected",
     "first_position",
     "ties",
@@ -25,8 +25,8 @@ STATISTICS = (
 )
 """What is said of each annotator, each a share.
 
-``agreement_with_others`` over comparisons with every other primary label; ``agreement_with_adjudicated`` over
-pairs with one, without those that this annotator's own label helped to settle by a majority of one;
+``agreement_with_others`` over comparisons with every other primary label; ``upheld_when_disputed`` over
+the pairs on which the primaries differed: the adjudicated label is this annotator's;
 ``agreement_with_expected`` over pairs whose relationship was constructed; ``first_position`` share of A and B
 labels for whichever answer was shown first (one half without a habit, the order being random).
 """
@@ -74,9 +74,7 @@ def _rates_of(rows: pd.DataFrame, others: pd.DataFrame, settled: pd.Series) -> d
     known = rows["decisive"] & rows["known_order"]
     return {
         "agreement_with_others": Rate(others["same"], np.ones(len(others)), others["base_id"]),
-        "agreement_with_adjudicated": Rate(
-            (rows["label"] == verdict) & verdict.notna(), verdict.notna(), clusters
-        ),
+        "upheld_when_disputed": Rate((rows["label"] == verdict) & verdict.notna(), verdict.notna(), clusters),
         "agreement_with_expected": Rate((rows["label"] == rows["expected"]) & expected, expected, clusters),
         "first_position": Rate(rows["first_won"] & known, known, clusters),
         "ties": Rate(rows["label"] == "TIE", ones, clusters),
@@ -87,8 +85,7 @@ def _rates_of(rows: pd.DataFrame, others: pd.DataFrame, settled: pd.Series) -> d
 def settled_by_others(adjudicated: pd.DataFrame) -> pd.Series:
     """Return the adjudicated overall labels that somebody else than the primaries gave, by pair.
 
-    A label on which the primaries agreed is their own; comparing them with it would count their agreement
-    with themselves.
+    A label on which the primaries agreed is their own: it upholds nobody.
     """
     rows = adjudicated[adjudicated["attribute"].isna() & adjudicated["label"].notna()]
     rows = rows[rows["rule"] != "agreed"]
@@ -167,7 +164,7 @@ def annotator_drift(labels: pd.DataFrame, pairs: pd.DataFrame, options: Analysis
                 part = ordered[block == number]
                 found[number] = _rates_of(part, of_name[others_block == number], nothing)
                 for statistic, rate in found[number].items():
-                    if statistic == "agreement_with_adjudicated":
+                    if statistic == "upheld_when_disputed":
                         continue
                     keys.append(
                         {

@@ -7,7 +7,6 @@ import pandas as pd
 
 from judge_calibration import schemas
 from judge_calibration.labelling.agreement_of_people import human_agreement
-from judge_calibration.labelling.annotators import settled_by_others
 from judge_calibration.labelling.clustered_rates import RATE_COLUMNS, Rate, estimate_rates
 from judge_calibration.labelling.comparisons import primary_labels
 from judge_calibration.metrics.dawid_skene import dawid_skene
@@ -174,9 +173,9 @@ def human_ceiling(
     Returns
     -------
     pandas.DataFrame
-        CEILING_COLUMNS. ``comparison``: ``annotator_annotator``, ``annotator_adjudicated`` (only pairs that
-        a third person settled: elsewhere the label is the annotators' own) and ``annotator_dawid_skene``
-        (optimistic: the label is made from these annotators).
+        CEILING_COLUMNS. ``comparison``: ``annotator_annotator``, the ceiling to read a judge against;
+        ``annotator_adjudicated`` and ``annotator_dawid_skene``, which flatter people, because those labels
+        are made from the annotators' own.
     """
     agreement = human_agreement(labels, pairs, options)
     pooled = agreement[
@@ -190,10 +189,14 @@ def human_ceiling(
     known = pairs.set_index("pair_id")
     keys: list[dict[str, object]] = []
     rates: list[Rate] = []
+    settled = adjudicated[adjudicated["attribute"].isna() & adjudicated["label"].notna()]
     for kind, rows in own.groupby("kind", sort=True):
         likely = posterior[posterior["kind"] == kind].set_index("pair_id")["label"]
         for comparison, reference in (
-            ("annotator_adjudicated", settled_by_others(adjudicated[adjudicated["reference_kind"] == kind])),
+            (
+                "annotator_adjudicated",
+                settled[settled["reference_kind"] == kind].set_index("pair_id")["label"],
+            ),
             ("annotator_dawid_skene", likely),
         ):
             against = rows["pair_id"].map(reference.dropna())

@@ -103,6 +103,8 @@ class FaultServer:
         self.requests: list[dict[str, Any]] = []
         self.request_headers: list[dict[str, str]] = []
         self.keep_requests = True
+        self.held = False
+        """Whether requests have to wait: set it to keep clients waiting for as long as a test needs."""
         self.in_flight = 0
         self.most_in_flight = 0
         self.port = 0
@@ -167,6 +169,8 @@ class FaultServer:
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             behaviour = self.script(request, seen)
+            while self.held:
+                await asyncio.sleep(0.005)
             if behaviour.latency or self.latency:
                 await asyncio.sleep(behaviour.latency or self.latency)
             return await self._behave(writer, request, behaviour, key)

@@ -323,6 +323,8 @@ class StoreWriter:
         return future
 
     def _put(self, item: _Work | _Seal, future: Future[None]) -> None:
+        # What was handed over is written, whether or not anyone still waits for it: no cancelling.
+        future.set_running_or_notify_cancel()
         if self._problem is not None:
             future.set_exception(self._problem)
         else:
@@ -367,7 +369,7 @@ class StoreWriter:
             attempts = [attempt for item in items for attempt in item.attempts]
             try:
                 items[0].shard.write(answers, attempts)
-            except (StoreError, sqlite3.Error, OSError) as problem:
+            except BaseException as problem:  # whoever waits for the row raises it
                 self._problem = problem
                 for item in items:
                     if item.done is not None:
@@ -380,7 +382,7 @@ class StoreWriter:
     def _finish(self, done: Future[None], act: Callable[[], None]) -> None:
         try:
             act()
-        except (StoreError, sqlite3.Error, OSError) as problem:
+        except BaseException as problem:  # whoever waits for the shard raises it
             self._problem = problem
             done.set_exception(problem)
         else:

@@ -1,0 +1,116 @@
+"""A run that is killed loses nothing that it received, and pays for nothing twice."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import SERVERS
+from fault_server import running
+
+RUNNER = str(Path(SERVERS) / "asking_process.py")
+CALLS = 150
+CONCURRENCY = 8
+"""As in asking_process.py."""
+
+
+def start(folder, server, engine="local"):
+    return subprocess.Popen(
+        [sys.executable, RUNNER, str(folder), server.api_base, str(CALLS), engine],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finish(process):
+    output, errors = process.communicate(timeout=180)
+    assert process.returncode == 0, errors[-2000:]
+    return json.loads(output.splitlines()[-1])
+
+
+def killed_at(process, server, received, extra):
+    """Kill the run a moment after the server has received so many requests; False if it ended before."""
+    deadline = time.monotonic() + 120
+    while server.total < received and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+    time.sleep(extra)
+    if process.poll() is not None:
+        return False
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    return True
+
+
+def kill_and_finish(folder, moments, seed, engine="local"):
+    """Kill a run at random moments, let it finish, and compare with one that nobody disturbed."""
+    noise = random.Random(seed)
+    with running(latency=0.01) as calm:
+        undisturbed = finish(start(folder / "calm", calm, engine))
+        assert calm.total == CALLS
+    with running(latency=0.01) as server:
+        killed = 0
+        for _ in range(moments):
+            asked_before = server.total
+            room = max(1, CALLS - len(server.received))
+            process = start(folder / "killed", server, engine)
+            if killed_at(
+                process, server, asked_before + noise.randint(1, max(1, room // 3)), noise.random() / 50
+            ):
+                killed += 1
+        hashes = finish(start(folder / "killed", server, engine))
+        twice = server.total - len(server.received)
+    assert hashes == undisturbed
+    assert len(server.received) == CALLS
+    return killed, twice
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL there")
+class TestKilledRuns:
+    def test_five_kills_lose_nothing_and_ask_again_only_what_was_on_its_way(self, tmp_path):
+        killed, twice = kill_and_finish(tmp_path, 5, seed=1)
+        assert killed >= 3
+        assert twice <= killed * CONCURRENCY
+
+    @pytest.mark.slow
+    def test_a_hundred_kills_of_the_local_engine(self, tmp_path):
+        kills = 0
+        for series in range(20):
+            killed, twice = kill_and_finish(tmp_path / str(series), 5, seed=100 + series)
+            assert twice <= killed * CONCURRENCY
+            kills += killed
+        assert kills >= 60
+
+    def test_a_second_run_on_one_store_is_refused_by_the_first_ones_name(self, tmp_path):
+        with running() as server:
+            server.held = True
+            first = start(tmp_path, server)
+            while server.total < 5 and first.poll() is None:
+                time.sleep(0.01)
+            second = start(tmp_path, server)
+            _, errors = second.communicate(timeout=120)
+            assert second.returncode != 0
+            assert f"is in use by run a-run (process {first.pid} on" in errors
+            server.held = False
+            finish(first)
+            assert server.total == CALLS
+
+    def test_ctrl_c_stops_in_order_and_the_next_run_goes_on(self, tmp_path):
+        with running(latency=0.05) as server:
+            process = start(tmp_path, server)
+            while server.total < 40 and process.poll() is None:
+                time.sleep(0.005)
+            os.kill(process.pid, signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+            assert process.returncode not in (0, -signal.SIGINT)
+            assert "Stopped by Ctrl-C" in errors
+            assert "run the same command again" in errors
+            assert server.total < CALLS
+            finish(start(tmp_path, server))
+            assert server.total == CALLS  # what was on its way was waited for, so nothing is asked twice

@@ -265,7 +265,10 @@ def test_a_run_of_failures_stops_and_keeps_what_came(asked, make_plan, tmp_path)
         options = options_for(asked, server, "openai_http", concurrency=1)
         options = asked({"most_failures": 4}, **options.judges[0].transport.model_dump(exclude={"retries"}))
         calls = make_plan([str(n) for n in range(100)])
-        with pytest.raises(StoppedError, match="4 calls in a row got no answer"):
+        with pytest.raises(
+            StoppedError,
+            match=r"4 calls in a row got no answer from 127\.0\.0\.1:\d+; the last one: unavailable, scripted",
+        ):
             ask_calls(calls, options, tmp_path)
     assert len(StoreReader(tmp_path).answers(calls["call_id"])) == 5
 

@@ -45,11 +45,14 @@ class Ended:
     failure : str or None
         Why it got none.
     cost : Cost
+    detail : str
+        What the last attempt said of its failure, less secrets.
     """
 
     answer: StoredAnswer | None
     failure: str | None = None
     cost: Cost = field(default_factory=Cost)
+    detail: str = ""
 
 
 @dataclass
@@ -154,7 +157,7 @@ class Caller:
                 or counted >= retries.attempts
                 or late
             ):
-                return Ended(None, failed.failure)
+                return Ended(None, failed.failure, detail=attempt.message or "")
             await self._pause(wait)
         return None
 

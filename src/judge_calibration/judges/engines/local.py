@@ -54,6 +54,7 @@ def open_transport(options: TransportOptions, key: str | None) -> Transport:
 
 @dataclass
 class _Provider:
+    label: str
     gate: ProviderGate
     queue: asyncio.Queue[tuple[_OpenBlock, list[PlannedCall]]] = field(default_factory=asyncio.Queue)
     workers: list[asyncio.Task[None]] = field(default_factory=list)
@@ -272,7 +273,7 @@ class LocalEngine:
 
                     concurrency = options.embedded.instances or cores()
                 gate = ProviderGate(concurrency, options.requests_per_minute, options.tokens_per_minute)
-                self._providers[label] = _Provider(gate)
+                self._providers[label] = _Provider(label, gate)
             provider = self._providers[label]
             if judge_id not in self._transports:
                 key = self._key(judge_id, options)
@@ -344,7 +345,8 @@ class LocalEngine:
         if most is not None and provider.failures_in_a_row >= most:
             self._stop(
                 StoppedError(
-                    f"{most} calls in a row got no answer (the last one: {ended.failure}).",
+                    f"{most} calls in a row got no answer from {provider.label}; the last one: {ended.failure}"
+                    f"{', ' + ended.detail if ended.detail else ''}.",
                     "look at the server, then run again: every answer received so far is kept "
                     "(judging.asking.most_failures sets the number)",
                 )

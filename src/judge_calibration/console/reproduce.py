@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -91,16 +90,14 @@ def _repeat(old: manifest.Run, project: Project, fresh: bool) -> manifest.Run | 
 
 def _parameters(content: dict[str, Any], project: Project, fresh: bool) -> dict[str, Any]:
     """Return the run's own overrides, and those that keep a repetition from spending."""
-    parameters: dict[str, Any] = manifest.nested(manifest.flattened(content["runtime_parameters"]))
-    for block, values in content["parameters"].items():
-        if not isinstance(values, dict) or not isinstance(values.get("asking"), dict):
-            continue
-        asking = parameters.setdefault(block, {}).setdefault("asking", {})
-        if fresh:
-            asking["store"] = str(Path(project.data / FRESH_STORES / manifest.now().replace(":", ".")))
-        else:
-            asking["offline"] = True
-    return parameters
+    flat = manifest.flattened(content["runtime_parameters"])
+    store = project.data / FRESH_STORES / manifest.now().replace(":", ".")
+    for name in manifest.flattened(content["parameters"]):
+        if fresh and name.endswith(".asking.store"):
+            flat[name] = str(store)
+        elif not fresh and name.endswith(".asking.offline"):
+            flat[name] = True
+    return manifest.nested(flat)
 
 
 def _report(old: manifest.Run, new: manifest.Run, project: Project) -> Exit:

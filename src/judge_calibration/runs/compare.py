@@ -12,12 +12,12 @@ from typing import Any, Literal
 import pandas as pd
 
 from judge_calibration.runs.environment import imports_of
-from judge_calibration.runs.manifest import flattened
+from judge_calibration.runs.manifest import flattened, nested
 
 TOLERANCE = 1e-8
 """Relative tolerance of fitted values between platforms; counts and text have to be equal."""
 
-_CONTROL = ("offline", "store")
+_CONTROL = (".asking.offline", ".asking.store")
 
 Mode = Literal["bytes", "tolerance"]
 
@@ -67,13 +67,9 @@ def without_control(content: Mapping[str, Any]) -> dict[str, Any]:
 
     Repeating a run from its store sets ``asking.offline``; asking afresh sets ``asking.store``.
     """
-    parameters = {}
-    for block, values in content["parameters"].items():
-        if isinstance(values, Mapping) and isinstance(values.get("asking"), Mapping):
-            asking = {key: item for key, item in values["asking"].items() if key not in _CONTROL}
-            values = {**values, "asking": asking}
-        parameters[block] = values
-    return {**content, "parameters": parameters}
+    flat = flattened(content["parameters"])
+    kept = {name: value for name, value in flat.items() if not name.endswith(_CONTROL)}
+    return {**content, "parameters": nested(kept)}
 
 
 def agreement(before: Path, after: Path) -> pd.DataFrame:

@@ -44,6 +44,7 @@ class FieldFrom(Options):
     )
     join: tuple[FieldFrom, ...] = ()
     separator: str = "/"
+    skip_empty: bool = Field(default=False, description="leave empty and null parts out of what is joined")
     any_of: tuple[FieldFrom, ...] = Field(default=(), description="the first of them that is not null")
     json_text: bool = Field(default=False, description="the column holds JSON as text")
     path: str | None = Field(default=None, description="dotted path walked after the JSON text is read")
@@ -92,11 +93,21 @@ class NumericCodes(Options):
 
 
 class VoteCodes(Options):
-    """A label counted from votes: the label with most votes; no single one is a TIE, no vote is no label."""
+    """A label counted from votes: the label with most votes; no single one is a TIE, no vote is no label.
 
-    a: FieldFrom
-    b: FieldFrom
+    Either the counts (`a`, `b`, `tie`) or the single votes (`labels`, read with the layout's codes).
+    """
+
+    a: FieldFrom | None = None
+    b: FieldFrom | None = None
     tie: FieldFrom | None = None
+    labels: tuple[FieldFrom, ...] = ()
+
+    @model_validator(mode="after")
+    def _counts_or_votes(self) -> VoteCodes:
+        if bool(self.labels) == (self.a is not None and self.b is not None):
+            raise ValueError("give either the counts a and b, or labels")
+        return self
 
 
 class Codes(Options):
@@ -176,9 +187,15 @@ class Expand(Options):
         difference of their scores; equal scores are a tie.
     ``grouped``
         Records that share ``by`` are answers to one question, each with a score: as ``scored``.
+    ``edges``
+        A list of preferences between numbered answers (``columns``: preferences, answers; ``by``: where a
+        preference holds the numbers of the chosen and of the rejected answer).
+    ``orders``
+        One record holds both orders: one row for each, under ``_shown`` and with ``_order`` AB or BA.
+        ``columns`` name two mappings, or two prefixes of the columns that belong to each order.
     """
 
-    kind: Literal["parallel", "elements", "chosen_rejected", "scored", "grouped"]
+    kind: Literal["parallel", "elements", "chosen_rejected", "scored", "grouped", "edges", "orders"]
     columns: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     text: str | None = None
@@ -194,6 +211,7 @@ class Conversation(Options):
     a_is: Literal["A", "chosen"] = "A"
     form: Literal["messages", "transcript"] = "messages"
     """``messages``: a list of {role, content}; ``transcript``: one text with a marker before each turn."""
+    turns: FieldFrom | None = Field(default=None, description="how many of the first turns count")
     user_marker: str = "\n\nHuman: "
     assistant_marker: str = "\n\nAssistant: "
 
@@ -202,6 +220,8 @@ class Rules(Options):
     """What is done with rows that are legal but dangerous. Each that applies is counted in `source_files`."""
 
     empty_response: Literal["refuse", "keep", "drop"] = "refuse"
+    response_no_text: Literal["refuse", "drop"] = "refuse"
+    """A null, a boolean or a number in place of an answer. ``drop`` leaves the pair out and counts it."""
     identical_responses: Literal["keep", "unlabel", "drop", "refuse"] = "keep"
     """Byte-identical answers. ``keep`` makes them an identity pair, so that they never enter A, phi or T."""
     repeated_rows: Literal["refuse", "merge", "merge_unlabel", "majority"] = "refuse"
@@ -211,6 +231,8 @@ class Rules(Options):
     the label away where they conflict; ``majority`` keeps the label with most rows, a draw is a TIE.
     """
     missing_label: Literal["keep", "drop"] = "keep"
+    unknown_verdict: Literal["refuse", "malformed"] = "refuse"
+    """Verdict logs that hold a judge's own words: what is no code is ``malformed``, not a wrong file."""
     repeated_votes: Literal["refuse", "merge"] = "refuse"
     """One person twice on one pair. ``merge`` keeps one where the labels agree; a conflict is refused."""
     html_entities: Literal["keep", "unescape"] = "keep"
@@ -252,6 +274,12 @@ class Layout(Options):
     number_repetitions: bool = Field(
         default=False,
         description="number the repetitions anew within pair, judge, instrument, order, temperature",
+    )
+    order_recorded: bool = Field(
+        default=True, description="false: the log does not tell which answer was shown first"
+    )
+    sort_candidates: bool = Field(
+        default=False, description="pairs: candidate A is the one whose name sorts first, in every row"
     )
     instrument: tuple[FieldFrom, ...] = Field(default=(), description="what else makes it another instrument")
     rules: Rules = Rules()

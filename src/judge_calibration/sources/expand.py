@@ -156,6 +156,40 @@ def _grouped(rows: Iterator[Row], step: Expand, file: str, problems: Problems) -
         yield from _pairs_of_scored(items, first, row, step.score or "score", file, problems)  # type: ignore[arg-type]
 
 
+def _edges(rows: Iterator[Row], step: Expand, file: str, problems: Problems) -> Iterator[Row]:
+    for row, record in rows:
+        edges = _list(record, step.columns[0], row, file, problems) or []
+        answers = _list(record, step.columns[1], row, file, problems) or []
+        for index, edge in enumerate(edges):
+            texts = []
+            for path in step.by:
+                number = _walk(edge, path.split("."))
+                if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(answers):
+                    wanted = f"the number of one of {len(answers)} answers"
+                    found = "no such field" if number is ABSENT else show(number)
+                    problems.add(file, row, f"{step.columns[0]}.{path}", found, wanted)
+                    break
+                texts.append(
+                    _walk(answers[number], (step.text or "").split(".")) if step.text else answers[number]
+                )
+            if len(texts) == 2:
+                yield row, {**record, "chosen": texts[0], "rejected": texts[1], "_index": index}
+
+
+def _orders(rows: Iterator[Row], step: Expand, file: str, problems: Problems) -> Iterator[Row]:
+    for row, record in rows:
+        for name, order in zip(step.columns, ("AB", "BA"), strict=True):
+            shown = _get(record, name)
+            if shown is ABSENT:
+                shown = {key[len(name) :]: value for key, value in record.items() if key.startswith(name)}
+            if not isinstance(shown, dict) or not shown:
+                problems.add(
+                    file, row, name, "nothing" if not shown else show(shown), "the verdict in this order"
+                )
+                continue
+            yield row, {**record, "_shown": shown, "_order": order}
+
+
 def _json_safe(value: Any) -> Any:
     return None if value is ABSENT else value
 
@@ -166,4 +200,6 @@ _STEPS = {
     "chosen_rejected": _chosen_rejected,
     "scored": _scored,
     "grouped": _grouped,
+    "edges": _edges,
+    "orders": _orders,
 }

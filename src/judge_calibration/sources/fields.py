@@ -76,7 +76,7 @@ class Reader:
     def _origin(self, field: FieldFrom, block: Block) -> list[Any]:
         size = len(block.rows)
         if field.column is not None:
-            return self._column(field.column, block)
+            return self._column(field.column, block, field.optional)
         if field.file is not None:
             found = re.search(field.file, self.file.given.replace("\\", "/"))
             if not found:
@@ -90,7 +90,10 @@ class Reader:
             return [(found.group(1) if found.groups() else found.group()) if found else None] * size
         if field.join:
             parts = [self.values(part, block) for part in field.join]
-            return [_join(row, field.separator) for row in zip(*parts, strict=True)]
+            rows = zip(*parts, strict=True)
+            if field.skip_empty:
+                rows = (tuple(value for value in row if value not in (None, "")) for row in rows)  # type: ignore[assignment]
+            return [_join(row, field.separator) for row in rows]
         if field.any_of:
             parts = [self.values(part, block) for part in field.any_of]
             return [next((v for v in row if v is not None), None) for row in zip(*parts, strict=True)]
@@ -107,9 +110,9 @@ class Reader:
                     values = None
         return values
 
-    def _column(self, name: str, block: Block) -> list[Any]:
+    def _column(self, name: str, block: Block, optional: bool) -> list[Any]:
         values = self._find(name, block)
-        self._seen[name] = self._seen.get(name, False) or values is not None
+        self._seen[name] = self._seen.get(name, False) or values is not None or optional
         if values is None:
             return [None] * len(block.rows)
         return [None if value is ABSENT else value for value in values]
@@ -215,7 +218,7 @@ def _names_of(block: Block) -> list[str]:
 
 def _join(values: tuple[Any, ...], separator: str) -> str | None:
     """Join values as text; a boolean or a fraction is told apart from its text, null makes the whole null."""
-    if any(value is None for value in values):
+    if not values or any(value is None for value in values):
         return None
     return separator.join(value if isinstance(value, str) else json.dumps(value) for value in values)
 
@@ -223,7 +226,10 @@ def _join(values: tuple[Any, ...], separator: str) -> str | None:
 def _walk(value: Any, path: list[str]) -> Any:
     for part in path:
         if isinstance(value, Mapping):
-            value = value.get(part, ABSENT)
+            # `*` is the only entry there is, whatever its name.
+            value = next(iter(value.values())) if part == "*" and len(value) == 1 else value.get(part, ABSENT)
+        elif isinstance(value, (list, tuple)) and part == "*" and len(value) == 1:
+            value = value[0]
         elif isinstance(value, (list, tuple)) and part.lstrip("-").isdigit():
             index = int(part)
             value = value[index] if -len(value) <= index < len(value) else ABSENT

@@ -45,6 +45,12 @@ def page_of(layout: Layout) -> str:
         lines += [f"| question, answers | what {sides} share at their start; the rest of each |"]
     lines += [f"| (rows) | {_expansion(step.kind, step.columns or step.by)} |" for step in layout.expand]
     lines += _codes("Labels and verdicts", layout.codes) + _codes("Reference labels", layout.reference_codes)
+    if not layout.order_recorded:
+        lines += [
+            "",
+            "The log does not tell which answer was shown first. Its rows stand under order AB with the flag",
+        ]
+        lines += ["`order_not_recorded`: nothing that needs both orders can be computed."]
     if layout.votes:
         lines += ["", "The label is counted from votes: most votes win, no single winner is a TIE."]
     if "order" in layout.fields:
@@ -95,6 +101,8 @@ def _expansion(kind: str, columns: Iterable[str]) -> str:
         "elements": f"one for each element of {names}",
         "chosen_rejected": f"one for each combination of {names}",
         "scored": f"one for each two of {names}; the higher score is chosen, equal scores are a tie",
+        "edges": f"one for each preference in {names}",
+        "orders": f"two, one for each order, from {names}",
         "grouped": f"records with the same {names} are answers to one question; one row for each two of them",
     }[kind]
 

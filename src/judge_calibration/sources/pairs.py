@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from judge_calibration.options.layout import Conversation, FieldFrom, Layout
+from judge_calibration.options.layout import Conversation, FieldFrom, Layout, VoteCodes
 from judge_calibration.schemas import STAKES
 from judge_calibration.sources.codes import NONE, UNKNOWN, CodeTable, code_key, lookup
 from judge_calibration.sources.fields import (
@@ -44,16 +44,17 @@ Texts = tuple[list[Any], list[Any], list[Any]]
 
 def check_fields(
     layout: Layout, known: frozenset[str], needed: tuple[tuple[str, ...], ...], at: str
-) -> list[Any]:
+) -> list[tuple[str, str, str]]:
     """Return what is wrong with the names of the described fields: (column, found, wanted)."""
-    found = [
-        (name, "no such field", "one of " + ", ".join(sorted(known)))
-        for name in layout.fields
-        if name not in known
-    ]
+    wanted = "one of " + ", ".join(sorted(known))
+    found = [(name, "no such field", wanted) for name in layout.fields if name not in known]
     if not any(all(name in layout.fields for name in group) for group in needed):
         ways = " or ".join(" + ".join(group) for group in needed)
         found.append(("fields", f"{sorted(layout.fields)}", f"{ways} in the layout of {at}"))
+    # Rows would vanish without a word where a file lacks such a column.
+    for name in sorted({name for group in needed for name in group} - {"verdict"}):
+        if name in layout.fields and layout.fields[name].optional:
+            found.append((name, "optional: true", "a field that every file of the layout has"))
     return found
 
 
@@ -69,6 +70,7 @@ class PairBuilder:
         self.fields = layout.fields
         self._told = False
         self._blank_turns: list[bool] = []
+        self._no_text: list[bool] = []
         self._codes = CodeTable(layout.codes) if layout.codes else None
         self._orders = lookup(layout.order_codes.AB, layout.order_codes.BA)
         self._frames: list[pd.DataFrame] = []
@@ -103,10 +105,15 @@ class PairBuilder:
         if self._has_chosen():
             a, b, label = self._place_chosen(question, a, b, self._ties(block), names, block)
         self._check_kind(label)
+        if self.layout.sort_candidates:
+            self._sort_candidates(a, b, label, names, block)
         hashes = [content_hash(q or "", x or "", y or "") for q, x, y in zip(question, a, b, strict=True)]
         source = self._required("source", block) if "source" in fields else [_stem(self.file.name)] * size
         if "pair_id" in fields:
             pair_id = self._required("pair_id", block)
+            if self.layout.sort_candidates:
+                sides = zip(pair_id, names["candidate_a"], names["candidate_b"], strict=True)
+                pair_id = [f"{given}/{x}/{y}" for given, x, y in sides]
         else:
             pair_id = [f"{s}-{h[:16]}" for s, h in zip(source, hashes, strict=True)]
         base = (
@@ -162,6 +169,7 @@ class PairBuilder:
     def _texts(self, block: Block) -> Texts:
         fields = self.fields
         self._blank_turns = [False] * len(block.rows)
+        self._no_text = [False] * len(block.rows)
         if self.layout.conversation:
             question, a, b = self._conversations(self.layout.conversation, block)
         else:
@@ -190,11 +198,15 @@ class PairBuilder:
 
     def _answers(self, field: FieldFrom, block: Block, column: str) -> list[str | None]:
         out: list[str | None] = []
-        for row, value in zip(block.rows, self.reader.values(field, block), strict=True):
+        drop = self.layout.rules.response_no_text == "drop"
+        for number, (row, value) in enumerate(zip(block.rows, self.reader.values(field, block), strict=True)):
             if type(value) is str:
                 out.append(_storable(value))
                 continue
             out.append(None)
+            if drop and not isinstance(value, (list, dict)):
+                self._no_text[number] = True
+                continue
             name = field.column or column
             try:
                 if not isinstance(value, (list, dict)):
@@ -261,11 +273,14 @@ class PairBuilder:
         if conversation.form == "transcript":
             read = _transcript_reader(conversation)
         sides = (self.reader.values(conversation.a, block), self.reader.values(conversation.b, block))
+        turns = self.reader.numbers(conversation.turns, block, "turns")
         out: Texts = ([], [], [])
         for number, (row, *pair) in enumerate(zip(block.rows, *sides, strict=True)):
             new: tuple[Any, Any, Any] = (None, None, None)
             try:
-                shared, rest_a, rest_b = part_ways(*(read(value) for value in pair))
+                count = turns[number]
+                end = None if count is None else 2 * int(count)
+                shared, rest_a, rest_b = part_ways(*(read(value)[:end] for value in pair))
                 if not shared:
                     raise ValueError("two conversations that share no first turn")
                 if {rest_a[-1]["role"], rest_b[-1]["role"]} != {"assistant"}:
@@ -310,10 +325,7 @@ class PairBuilder:
     def _votes(self, block: Block) -> tuple[list[str | None], list[float | None]]:
         votes = self.layout.votes
         assert votes is not None
-        columns = [
-            self.reader.numbers(field, block, name) if field else [0.0] * len(block.rows)
-            for name, field in (("A", votes.a), ("B", votes.b), ("TIE", votes.tie))
-        ]
+        columns = self._vote_counts(votes, block)
         labels: list[str | None] = []
         gaps: list[float | None] = []
         for a, b, tie in zip(*columns, strict=True):
@@ -323,6 +335,24 @@ class PairBuilder:
             labels.append(None if total == 0 else first[0] if len(first) == 1 else "TIE")
             gaps.append(None if total == 0 else abs(counts["A"] - counts["B"]) / total)
         return labels, gaps
+
+    def _vote_counts(self, votes: VoteCodes, block: Block) -> list[list[float | None]]:
+        size = len(block.rows)
+        if not votes.labels:
+            fields = (("A", votes.a), ("B", votes.b), ("TIE", votes.tie))
+            return [self.reader.numbers(f, block, n) if f else [0.0] * size for n, f in fields]
+        assert self._codes is not None
+        each = [
+            read_labels_of(
+                self.reader.values(field, block), ["AB"] * size, self._codes, block.rows, self.file.given,
+                field.column or "label", self.problems,
+            )
+            for field in votes.labels
+        ]  # fmt: skip
+        return [
+            [float(sum(label == wanted for label in row)) for row in zip(*each, strict=True)]
+            for wanted in ("A", "B", "TIE")
+        ]
 
     def _ties(self, block: Block) -> list[bool]:
         field = self.fields.get("tie")
@@ -352,6 +382,25 @@ class PairBuilder:
                 names["candidate_a"][number] = who_good if at_a else who_bad
                 names["candidate_b"][number] = who_bad if at_a else who_good
         return a, b, labels
+
+    def _sort_candidates(
+        self,
+        a: list[Any],
+        b: list[Any],
+        labels: list[str | None],
+        names: dict[str, list[str | None]],
+        block: Block,
+    ) -> None:
+        """Exchange the sides of the rows in which candidate B's name sorts first."""
+        first, second = names["candidate_a"], names["candidate_b"]
+        for i, row in enumerate(block.rows):
+            if first[i] is None or second[i] is None or first[i] == second[i]:
+                found = f"{show(first[i])} and {show(second[i])}"
+                self.problems.add(self.file.given, row, "candidate_a", found, "two candidates' names")
+            elif str(first[i]) > str(second[i]):
+                a[i], b[i] = b[i], a[i]
+                first[i], second[i] = second[i], first[i]
+                labels[i] = {"A": "B", "B": "A"}.get(labels[i] or "", labels[i])
 
     def _required(self, name: str, block: Block) -> list[str]:
         field = self.fields[name]
@@ -398,6 +447,10 @@ class PairBuilder:
         variants = frame["variant"].tolist()
         touched = False
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            if self._no_text[i]:
+                self.notes["response_no_text"] += 1
+                keep[i] = False
+                continue
             if not isinstance(x, str) or not isinstance(y, str):
                 continue  # already a problem
             if not x.strip() or not y.strip() or self._blank_turns[i]:

@@ -242,6 +242,7 @@ def _json(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[Record
         raise UnreadableFileError(str(error), f"one JSON document{hint}") from error
     except RecursionError as error:
         raise UnreadableFileError("JSON nested too deeply", "a list of records") from error
+    whole = document
     for part in layout.records.split(".") if layout.records else []:
         if part == "*" and isinstance(document, dict):  # the records are a mapping's values
             document = [
@@ -260,6 +261,8 @@ def _json(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[Record
             f"a JSON {type(document).__name__}", "a list of records, or `records:` with the path to one"
         )
     good = [(row, record) for row, record in enumerate(document, start=1) if isinstance(record, dict)]
+    if isinstance(whole, dict):  # what stands beside the records, such as the model, is at hand in each
+        good = [(row, {**record, "_document": whole}) for row, record in good]
     for row, record in enumerate(document, start=1):
         if not isinstance(record, dict):
             problems.add(file.given, row, None, show(record), "a JSON object")

@@ -55,13 +55,16 @@ class VerdictBuilder:
         self._pair_frames: list[pd.DataFrame] = []
         self._provenance = f"{layout.layout}: {file.name} (sha256 {file.sha256[:12]}), row "
         place = f"layout '{layout.layout}'"
-        needed = (("judge_id", "verdict", "pair_id"), ("judge_id", "verdict", *TEXT_FIELDS))
+        needed: tuple[tuple[str, ...], ...] = (
+            ("judge_id", "verdict", "pair_id"),
+            ("judge_id", "verdict", *TEXT_FIELDS),
+        )
+        if layout.shown is None:
+            needed = tuple((*group, "order") for group in needed)
         for column, found, wanted in check_fields(layout, FIELDS, needed, file.given):
             problems.add(place, None, column, found, wanted)
         if self._codes is None:
             problems.add(place, None, "codes", "nothing", "what the values of the verdict mean")
-        if "order" not in layout.fields and layout.shown is None:
-            problems.add(place, None, "order", "nothing", "a field `order`, or `shown` with first and second")
         if "reference_label" in layout.fields:
             if self._reference_codes is None:
                 problems.add(
@@ -91,7 +94,7 @@ class VerdictBuilder:
         """Read a block of rows."""
         self.fields = self.reader.present(self.layout.fields, block)
         fields, size = self.fields, len(block.rows)
-        if self._codes is None or "verdict" not in fields or "judge_id" not in fields:
+        if self._codes is None or not {"verdict", "judge_id"} <= self.layout.fields.keys():
             return
         texts = self._texts(block)
         pair_id = self._pair_ids(block, texts)
@@ -119,7 +122,11 @@ class VerdictBuilder:
                     "verdict": _text(verdict),
                     "shown_winner": _text(
                         [
-                            None if v not in ("A", "B") or f is None else "first" if v == f else "second"
+                            None
+                            if v not in ("A", "B") or f is None or not self.layout.order_recorded
+                            else "first"
+                            if v == f
+                            else "second"
                             for v, f in zip(verdict, first_is, strict=True)
                         ]
                     ),
@@ -278,7 +285,8 @@ class VerdictBuilder:
     def _verdicts(self, block: Block, order: Sequence[str | None]) -> tuple[list[str | None], list[str]]:
         """Return verdicts by identity and outcomes; what has no verdict gets its reason, never a verdict."""
         assert self._codes is not None
-        field = self.fields["verdict"]
+        # Also where it is optional and absent: every row has to end with a verdict or with a cause.
+        field = self.layout.fields["verdict"]
         values = self.reader.values(field, block)
         cannot = self._outcomes(block, [rule for rule in self.layout.outcomes if rule.over_verdict])
         why = self._outcomes(block, [rule for rule in self.layout.outcomes if not rule.over_verdict])
@@ -291,6 +299,9 @@ class VerdictBuilder:
                     self.notes[f"verdicts_overruled_by_{cannot[number]}"] += 1
                 verdicts.append(None)
                 outcomes.append(str(cannot[number]))
+            elif meaning == UNKNOWN and self.layout.rules.unknown_verdict == "malformed":
+                verdicts.append(None)
+                outcomes.append(why[number] or "malformed")
             elif meaning == UNKNOWN:
                 self.problems.add(
                     self.file.given, row, field.column or "verdict", show(value), self._codes.wanted
@@ -333,7 +344,11 @@ class VerdictBuilder:
         pattern = re.compile(rule.matches, re.DOTALL) if rule.matches is not None else None
         return [
             code_key(value) in wanted
-            or (pattern is not None and isinstance(value, (str, int)) and bool(pattern.search(str(value))))
+            or (
+                pattern is not None
+                and isinstance(value, (str, int, float))
+                and bool(pattern.search(str(value)))
+            )
             for value in values
         ]
 
@@ -341,7 +356,8 @@ class VerdictBuilder:
         hits = [(rule.flag, self._hits(rule, block)) for rule in self.layout.flags]
         out = []
         for number in range(len(block.rows)):
-            names = ["replayed", *(flag for flag, hit in hits if hit[number])]
+            unknown = [] if self.layout.order_recorded else ["order_not_recorded"]
+            names = ["replayed", *unknown, *(flag for flag, hit in hits if hit[number])]
             out.append("[" + ",".join(f'"{name}"' for name in sorted(names)) + "]")
         return out
 

@@ -17,8 +17,9 @@ RATIONALE = TextField("rationale", "your reasons in at most 120 words")
 _VERDICT_FIRST: Fields = (WINNER, RATIONALE)
 _REASONS_FIRST: Fields = (RATIONALE, WINNER)
 
+_ONE_LETTER = "Reply with one letter and nothing else: A if answer A is better, B if answer B is better."
 _FORMS: dict[str, tuple[Form, int]] = {
-    "direct": (PlainForm(FORCED), 16),
+    "direct": (PlainForm(FORCED, _ONE_LETTER), 16),
     "json_verdict_first": (JsonForm(_VERDICT_FIRST), 512),
     "json_cot": (JsonForm(_REASONS_FIRST), 512),
     "xml_verdict_first": (XmlForm(_VERDICT_FIRST), 512),
@@ -50,7 +51,7 @@ def pairwise(name: str) -> Protocol:
 
 def likelihood(examples: Sequence[Example] = (), label_bias: Mapping[str, float] | None = None) -> Protocol:
     """Return the protocol that reads the verdict from the first answer token's log-probabilities."""
-    form = LikelihoodForm(FORCED, dict(label_bias or {}))
+    form = LikelihoodForm(FORCED, dict(label_bias or {}), _ONE_LETTER)
     user = "{examples}\n" + load_prompts("pairwise")["direct"]
     step = Step(
         "verdict",

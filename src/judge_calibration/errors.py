@@ -107,6 +107,10 @@ class RunError(JudgeCalibrationError):
     """A run cannot start, be found or be repeated (unknown run id, unsupported runner, broken manifest)."""
 
 
+class InterruptedRunError(JudgeCalibrationError):
+    """A person or the system stopped the run (Ctrl-C, SIGTERM). What had arrived is kept."""
+
+
 class MissingInputError(ProblemsError):
     """A pipeline needs datasets that nothing has made yet."""
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from kedro.framework.hooks import hook_impl
 
-from judge_calibration.errors import JudgeCalibrationError, RunError, StorageError
+from judge_calibration.errors import InterruptedRunError, JudgeCalibrationError, RunError, StorageError
 
 if TYPE_CHECKING:
     from kedro.framework.context import KedroContext
@@ -82,8 +82,11 @@ class RunHooks:
 
     @hook_impl
     def on_pipeline_error(self, error: Exception) -> None:
-        """Write down where the run failed, and what it had made until then."""
-        self._end("failed", error)
+        """Write down where the run failed or was stopped, and what it had made until then."""
+        from judge_calibration.session.failures import chain
+
+        stopped = any(isinstance(cause, InterruptedRunError) for cause in chain(error))
+        self._end("interrupted" if stopped else "failed", error)
 
     @property
     def failed_at(self) -> str:
@@ -163,9 +166,9 @@ class _Termination:
 
 
 def _as_ctrl_c(signum: int, frame: FrameType | None) -> None:
-    # asyncio puts a handler of its own on Ctrl-C, which lets calls in flight end in order.
-    handler = signal.getsignal(signal.SIGINT)
-    if callable(handler):
-        handler(signal.SIGINT, frame)
+    # asyncio hears Ctrl-C in ways of its own and lets calls in flight end in order, so that signal is sent.
+    # A shell starts background jobs with Ctrl-C ignored; then there is nobody to hear it.
+    if callable(signal.getsignal(signal.SIGINT)):
+        signal.raise_signal(signal.SIGINT)
     else:
         raise KeyboardInterrupt("SIGTERM")

@@ -62,8 +62,11 @@ FILES = {
     f"src/{PACKAGE}/settings.py": "from judge_calibration.settings import *  # noqa: F403\n",
     f"src/{PACKAGE}/wording.py": 'TITLE = "Report"\n',
     f"src/{PACKAGE}/nodes.py": """
+        import asyncio
         import datetime
+        import signal
         import pandas as pd
+        from judge_calibration.errors import InterruptedRunError
         from judge_calibration.options.base import Options
         from pydantic import Field
 
@@ -88,7 +91,16 @@ FILES = {
             names = [str(i) for i in range(options.rows)]
             return pd.DataFrame({"pair_id": names, "text": list(bank.values())[0]})
 
+        async def listen(path):
+            stop = asyncio.Event()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop.set)
+            open(path).close()
+            await stop.wait()
+            raise InterruptedRunError("Stopped in order.")
+
         def judge(pairs: pd.DataFrame, options: JudgingOptions):
+            if options.fail == "listen":
+                asyncio.run(listen(options.block))
             if options.block:
                 with open(options.block) as fifo:
                     fifo.read()

@@ -41,6 +41,17 @@ def test_a_terminated_run_says_that_it_was_interrupted(project, fifo):
     assert project.last()["status"] == "interrupted"
 
 
+def test_one_that_lets_its_calls_end_first_is_interrupted_too(project, fifo):
+    process = project.start("run", "--params", f"judging.block={fifo},judging.fail=listen")
+    with fifo.open("w"):
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate()
+    assert process.returncode == 130
+    assert "Stopped in order." in output
+    assert project.last()["status"] == "interrupted"
+    assert list(project.last()["outputs"]) == ["pairs"]
+
+
 def test_runs_at_once_do_not_read_each_others_half(project, fifo):
     first = project.start("run", "--params", f"judging.block={fifo},data_prep.rows=5")
     with fifo.open("w"):

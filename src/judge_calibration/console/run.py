@@ -11,9 +11,9 @@ from kedro.framework.cli.project import run as kedro_run
 from kedro.framework.project import pipelines, settings
 
 from judge_calibration.console.exits import Exit, say_error
-from judge_calibration.errors import RunError
+from judge_calibration.errors import InterruptedRunError, RunError
 from judge_calibration.hooks import RunHooks, refuse_parallel_runner
-from judge_calibration.session.failures import explain, is_expected
+from judge_calibration.session.failures import chain, explain, is_expected
 from judge_calibration.session.inputs import with_upstream
 from judge_calibration.session.parameters import check_parameters
 
@@ -40,6 +40,10 @@ def _run(**options: Any) -> None:
     except click.ClickException:
         raise
     except Exception as error:
+        if any(isinstance(cause, InterruptedRunError) for cause in chain(error)):
+            click.echo(explain(error), err=True)
+            say_error(_interruption(hooks.folder))
+            sys.exit(_CTRL_C)
         say_error(explain(error))
         if hooks.folder is not None:
             click.echo(f"  Where: {hooks.failed_at}", err=True)

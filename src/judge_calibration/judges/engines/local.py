@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from judge_calibration.errors import JudgeCalibrationError
+from judge_calibration.errors import InterruptedRunError, JudgeCalibrationError
 from judge_calibration.judges.budget import BudgetGuard, Cost, usage_cost
 from judge_calibration.judges.caller import Caller, Ended, Road, ending
 from judge_calibration.judges.engines.setup import AskSetup, Block, check_limits, provider_of
@@ -84,7 +84,9 @@ class Summary:
     outcomes : dict of str to int
         Of the calls that were asked: ``answered``, or the failure.
     cost : Cost
-        Of all answers of the plan, those from the store included.
+        Of the calls that were asked now.
+    cost_by_judge : dict of str to Cost
+        The same by judge, with attempts that may have been charged although no answer came.
     """
 
     planned: int = 0
@@ -92,6 +94,7 @@ class Summary:
     asked: int = 0
     outcomes: dict[str, int] = field(default_factory=dict)
     cost: Cost = field(default_factory=Cost)
+    cost_by_judge: dict[str, Cost] = field(default_factory=dict)
 
 
 class LocalEngine:
@@ -144,6 +147,7 @@ class LocalEngine:
         )
         for judge_id, cost in spent:
             guard.spend(judge_id, cost)
+        before = guard.used_by_judge()
         redactor = Redactor.of_environment(setup.keys.values())
         self._caller = Caller(setup.run_id, writer, guard, redactor)
         interrupt = self._listen_for_interrupt()
@@ -172,6 +176,9 @@ class LocalEngine:
             writer.close()
             self._progress.close()
         self._summary.outcomes = dict(self._progress.outcomes)
+        self._summary.cost_by_judge = {
+            name: used - before[name] for name, used in guard.used_by_judge().items()
+        }
         return self._summary
 
     # ------------------------------------------------------------------------------------- the plan
@@ -345,8 +352,8 @@ class LocalEngine:
         if most is not None and provider.failures_in_a_row >= most:
             self._stop(
                 StoppedError(
-                    f"{most} calls in a row got no answer from {provider.label}; the last one: {ended.failure}"
-                    f"{', ' + ended.detail if ended.detail else ''}.",
+                    f"{most} calls in a row got no answer from {provider.label}; the last one: "
+                    f"{ended.failure}{', ' + ended.detail if ended.detail else ''}.",
                     "look at the server, then run again: every answer received so far is kept "
                     "(judging.asking.most_failures sets the number)",
                 )
@@ -397,7 +404,7 @@ class LocalEngine:
                 )
             done = self._summary.from_store + self._summary.asked
             self._stop(
-                StoppedError(
+                InterruptedRunError(
                     f"Stopped by Ctrl-C after {done} calls. Every answer received is kept.",
                     "run the same command again: only what is missing is asked",
                 )

@@ -267,7 +267,7 @@ def test_a_run_of_failures_stops_and_keeps_what_came(asked, make_plan, tmp_path)
         calls = make_plan([str(n) for n in range(100)])
         with pytest.raises(
             StoppedError,
-            match=r"4 calls in a row got no answer from 127\.0\.0\.1:\d+; the last one: unavailable, scripted",
+            match=r"4 calls in a row got no answer from 127\.0\.0\.1:\d+; the last one: unavailable",
         ):
             ask_calls(calls, options, tmp_path)
     assert len(StoreReader(tmp_path).answers(calls["call_id"])) == 5

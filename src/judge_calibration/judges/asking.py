@@ -163,6 +163,8 @@ def ask_blocks(blocks: Iterable[Block], setup: AskSetup, total: int | None = Non
             summary = LocalEngine(setup, total).run(blocks, spent)
         for shard in leftover_shards(setup.folder):
             shard.seal()
+        for lock in (setup.folder / "open").glob("*.lock"):
+            lock.unlink(missing_ok=True)
     return summary
 
 

@@ -189,6 +189,10 @@ class BudgetGuard:
         """Spent and set aside over all judges."""
         return self._run.used
 
+    def used_by_judge(self) -> dict[str, Cost]:
+        """Spent and set aside, by judge."""
+        return {name: account.used for name, account in self._judges.items()}
+
     def spend(self, judge_id: str, cost: Cost) -> None:
         """Count what is already spent, with no question asked (answers that the store has)."""
         for account in (self._run, self._judges[judge_id]):

@@ -38,14 +38,18 @@ class Progress:
             self._bar.initial += count
             self._bar.update(count)
 
-    def ended(self, outcome: str, tokens: int, money: float) -> None:
-        """Count a call that was asked: ``answered``, or its failure."""
-        self.asked += 1
-        self.outcomes[outcome] += 1
+    def spent(self, tokens: int, money: float) -> None:
+        """Count what answers cost."""
         self.tokens += tokens
         self.money += money
+
+    def ended(self, outcome: str, tokens: int, money: float, count: int = 1) -> None:
+        """Count calls that were asked: ``answered``, or their failure."""
+        self.asked += count
+        self.outcomes[outcome] += count
+        self.spent(tokens, money)
         if self._bar is not None:
-            self._bar.update(1)
+            self._bar.update(count)
             shown = ", ".join(f"{name} {count}" for name, count in self.outcomes.most_common(4))
             self._bar.set_postfix_str(f"{shown}, cost {self.money:.4g}", refresh=False)
 

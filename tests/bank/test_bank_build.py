@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from judge_calibration.bank import Bank, BankError, build_pairs, load_bank, published
+from judge_calibration.bank import Bank, BankError, build_pairs, check_design, load_bank, published
 from judge_calibration.bank.__main__ import main
 from judge_calibration.bank.diffs import apply_differences
 from judge_calibration.schemas import PAIRS, check
@@ -97,6 +97,18 @@ class TestPrivateSentinel:
             load_bank(SMALL, tmp_path)
 
 
+class TestTheAuthoredBank:
+    def test_it_passes_its_design_check(self, project_path: Path) -> None:
+        bank = load_bank(project_path / "data" / "01_raw" / "pair_bank")
+        table = check_design(bank, build_pairs(bank)).table
+        proved = table.loc[table["check"] == "reasoning tasks proved by a program", "found"].item()
+        assert proved == sum(task.domain == "reasoning" for task in bank.tasks)
+
+    def test_no_file_is_large(self, project_path: Path) -> None:
+        folder = project_path / "data" / "01_raw" / "pair_bank"
+        assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 5_000_000
+
+
 class TestFiles:
     def test_all_unreadable_files_in_one_report(self, bank_folder: Path) -> None:
         tasks = bank_folder / "tasks"
@@ -132,7 +144,18 @@ class TestFiles:
 class TestCommand:
     def test_fine_bank(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main([str(SMALL)]) == 0
-        assert "s002: fine" in capsys.readouterr().out
+        out = capsys.readouterr().out
+        assert "s002: fine" in out
+        assert "the bank as a whole: fine" in out
+
+    def test_faults_between_tasks_are_printed(
+        self, bank_folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        text = (bank_folder / "tasks" / "s001.yml").read_text(encoding="utf-8")
+        copy = text.replace("id: s001", "id: s004")
+        (bank_folder / "tasks" / "s004.yml").write_text(copy, encoding="utf-8")
+        assert main([str(bank_folder)]) == 1
+        assert "a likeness of 1.00" in capsys.readouterr().out
 
     def test_faults_are_printed(
         self, change_task: Callable[..., Path], capsys: pytest.CaptureFixture[str]

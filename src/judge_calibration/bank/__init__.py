@@ -1,9 +1,10 @@
 """The authored pair bank: base tasks, controlled mutations and the design check.
 
->>> bank = load_bank("data/01_raw/pair_bank")
->>> pairs = build_pairs(bank)
->>> bool((pairs.loc[pairs["manipulation"] == "style", "expected"] == "TIE").all())
-True
+The three steps, on a bank's folder::
+
+    bank = load_bank("data/01_raw/pair_bank")
+    pairs = build_pairs(bank)
+    table = check_design(bank, pairs).table
 """
 
 from judge_calibration.bank.build import build_pairs, published

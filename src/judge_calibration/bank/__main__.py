@@ -6,8 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
+from judge_calibration.bank.build import build_pairs
+from judge_calibration.bank.design import design_problems
+from judge_calibration.bank.leaks import leak_tests
 from judge_calibration.bank.rules import task_problems
-from judge_calibration.bank.tasks import read_task
+from judge_calibration.bank.tasks import BankError, load_bank, read_task
 from judge_calibration.bank.variants import variants_of
 from judge_calibration.bank.words import count_words
 from judge_calibration.errors import JudgeCalibrationError, Problem
@@ -39,6 +42,14 @@ def main(arguments: list[str] | None = None) -> int:
             except JudgeCalibrationError as error:
                 print(f"--- {name}: {error}\n")
         print(f"{name}: {'fine' if file and not found else f'{len(found)} faults'}")
+    if not options.task and not problems:
+        try:
+            bank = load_bank(options.folder)
+            pairs = build_pairs(bank)
+            problems += design_problems(bank, pairs, leak_tests(pairs))
+        except BankError as error:
+            problems += error.problems
+        print(f"the bank as a whole: {f'{len(problems)} faults' if problems else 'fine'}")
     for problem in problems:
         print(f"  - {problem}")
     return 1 if problems else 0

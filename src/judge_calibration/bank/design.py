@@ -186,9 +186,8 @@ def _row_faults(task: Task, row: Row, rows: dict[str, Row], private: bool) -> Fo
     else:
         if explained != changed:
             yield "mutation_diff", "changes that make another text", "exactly the changed answer"
-    for field in ("response_a", "response_b"):
-        for thing in private_things(from_storable(row[field])):
-            yield field, thing, "no links, personal data or secrets"
+    for thing in private_things(changed):
+        yield "response", thing, "no links, personal data or secrets"
 
 
 def _bookkeeping(task: Task, row: Row, rows: dict[str, Row], private: bool, side: str | None) -> Found:

@@ -6,7 +6,8 @@ import re
 from difflib import SequenceMatcher
 from typing import TypedDict
 
-_TOKEN = re.compile(r"\w+|\s|[^\w\s]")
+# White space goes with the word after it: as tokens of their own, spaces would make the alignment slow.
+_TOKEN = re.compile(r"\s*(?:\w+|[^\w\s])|\s+")
 
 
 class Change(TypedDict):
@@ -30,8 +31,10 @@ def differences(old: str, new: str) -> list[Change]:
     >>> differences("same", "same")
     []
     """
-    left, right = _TOKEN.findall(old), _TOKEN.findall(new)
-    offsets = [0]
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    left, right = (_TOKEN.findall(text[head : len(text) - tail]) for text in (old, new))
+    offsets = [head]
     for token in left:
         offsets.append(offsets[-1] + len(token))
     found: list[Change] = []
@@ -41,11 +44,15 @@ def differences(old: str, new: str) -> list[Change]:
     return found
 
 
+def _common(left: str, right: str) -> int:
+    """Return the length of the longest common beginning."""
+    shortest = min(len(left), len(right))
+    return next((i for i in range(shortest) if left[i] != right[i]), shortest)
+
+
 def _trimmed(start: int, old: str, new: str) -> Change:
-    shortest = min(len(old), len(new))
-    head = next((i for i in range(shortest) if old[i] != new[i]), shortest)
-    left = shortest - head
-    tail = next((i for i in range(left) if old[-1 - i] != new[-1 - i]), left)
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
     return {"start": start + head, "old": old[head : len(old) - tail], "new": new[head : len(new) - tail]}
 
 

@@ -22,6 +22,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?؟।])[\"'”’)\]]*\s+|(?<=[。！？])[
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+.*$")
 _RULE = re.compile(r"^\s*([-*_])(\s*\1){2,}\s*$")
 _LINE_MARK = re.compile(r"^\s*(?:>\s*)*(?:[-*+•]\s+|\d{1,2}[.)]\s+)?")
+_RARE = re.compile("[^\x00-\u0fff]")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
@@ -106,7 +107,7 @@ def without_markup(text: str) -> str:
             continue
         line = _LINE_MARK.sub("", line, count=1)
         line = re.sub(r"\*\*|__|`", "", line)
-        line = "".join(c for c in line if not _is_pictograph(c))
+        line = _RARE.sub(lambda found: "" if _is_pictograph(found.group()) else found.group(), line)
         lines.append(re.sub(r"[ \t\u00a0]+", " ", line).strip())
     return "\n".join(lines)
 

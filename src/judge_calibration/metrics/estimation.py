@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import pandas as pd
 
 from judge_calibration.metrics.bootstrap import Resamples
 from judge_calibration.metrics.clusters import cluster_codes
-from judge_calibration.metrics.intervals import Intervals, choose_intervals
+from judge_calibration.metrics.intervals import Intervals, choose_intervals, spread_intervals
 from judge_calibration.metrics.judgments import Ints, Judgments
 from judge_calibration.metrics.rates import Floats
 from judge_calibration.metrics.slices import WHOLE, Slicing, slice_pairs
@@ -20,7 +20,7 @@ from judge_calibration.options.reporting import IntervalOptions, ReportingOption
 
 _FIRST = COLUMNS.index("first_n")
 # Groups (cells of one slice) that are resampled together: bounds the memory, not the result.
-_TOGETHER = 24
+_TOGETHER = 8
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,16 @@ class SourceGroup:
     slicings: tuple[Slicing, ...]
 
 
+def _spanning(by: str, names: list[str], codes: Ints, source: pd.Series) -> Slicing:
+    """Keep the slices that lie in several sources; the others are in their own source's rows."""
+    met = pd.DataFrame({"code": codes, "source": source}).drop_duplicates()
+    sizes = met[met["code"] >= 0].groupby("code").size()
+    kept = [code for code in range(len(names)) if sizes.get(code, 0) > 1]
+    renumbered = np.full(len(names) + 1, -1, dtype=np.int64)
+    renumbered[kept] = np.arange(len(kept))
+    return Slicing(by, [names[code] for code in kept], renumbered[codes])
+
+
 def source_groups(
     judgments: Judgments, options: ReportingOptions, slices: tuple[str, ...]
 ) -> list[SourceGroup]:
@@ -72,6 +82,11 @@ def source_groups(
                 continue
             spread = np.full(len(pairs), -1, dtype=np.int64)
             spread[member] = slicing.codes
+            if name == WHOLE:
+                slicing = _spanning(slicing.by, slicing.names, spread, pairs["source"])
+                if not slicing.names:
+                    continue
+                spread = slicing.codes
             slicings.append(Slicing(slicing.by, slicing.names, spread))
         resamples = Resamples(codes.size, options.intervals.resamples, options.intervals.seed)
         groups.append(SourceGroup(name, member, cluster, codes.size, resamples, tuple(slicings)))
@@ -141,12 +156,12 @@ def sum_groups(
     return GroupSums(cells, by_cluster, facts, repetitions, clusters)
 
 
-def resampled_statistics(by_cluster: Floats, resamples: Resamples) -> Floats:
-    """Return the statistics of every resample, shape (len(METRICS), n_cells, resamples)."""
+def resampled_statistics(by_cluster: Floats, resamples: Resamples, names: Sequence[str] = METRICS) -> Floats:
+    """Return statistics of every resample, shape (len(names), n_cells, resamples)."""
     n, g, k = by_cluster.shape
     flat = by_cluster.transpose(1, 0, 2).reshape(g, n * k)
     totals = resamples.totals(flat).reshape(n, k, resamples.resamples).transpose(1, 0, 2)
-    return statistics(totals)
+    return statistics(totals, names)
 
 
 def left_out_statistics(by_cluster: Floats) -> Floats:
@@ -172,11 +187,25 @@ def estimate(by_cluster: Floats, resamples: Resamples, options: IntervalOptions)
     n, g, _ = by_cluster.shape
     m = len(METRICS)
     value = statistics(by_cluster.sum(axis=1).T).T.reshape(n * m)
+    # What is undefined on the data is not resampled: a log with one repetition has no C and no T.
+    defined = np.flatnonzero(~np.isnan(value))
+    kinds = np.unique(defined % m)
+    drawn = np.empty((len(defined), resamples.resamples))
+    if len(defined):
+        found = resampled_statistics(by_cluster, resamples, [METRICS[k] for k in kinds])
+        drawn = found[np.searchsorted(kinds, defined % m), defined // m]
     contributes = (denominators(by_cluster.transpose(2, 0, 1)) > 0).transpose(2, 1, 0).reshape(g, n * m)
-    drawn = resampled_statistics(by_cluster, resamples).transpose(1, 0, 2).reshape(n * m, -1)
     left_out = left_out_statistics(by_cluster).transpose(2, 1, 0).reshape(g, n * m)
     proportion = np.tile(np.isin(METRICS, PROPORTIONS), n)
-    return choose_intervals(value, drawn, left_out, contributes, proportion, options)
+    some = choose_intervals(
+        value[defined],
+        drawn,
+        left_out[:, defined],
+        contributes[:, defined],
+        proportion[defined],
+        options,
+    )
+    return spread_intervals(some, defined, value, contributes.sum(axis=0))
 
 
 def cell_batches(cells: Ints, n_clusters: int) -> Iterator[Ints]:

@@ -118,3 +118,43 @@ def choose_intervals(
     return Intervals(
         value, low, high, method, reason, jackknife.se, jackknife.low, jackknife.high, clusters, undefined
     )
+
+
+def spread_intervals(
+    some: Intervals, places: npt.NDArray[np.int64], value: Floats, clusters: npt.NDArray[np.int64]
+) -> Intervals:
+    """Put the intervals of the defined statistics among those of the undefined ones, which have none.
+
+    Parameters
+    ----------
+    some : Intervals
+        Of the statistics at `places`.
+    places : numpy.ndarray of int64
+        Positions of the defined statistics.
+    value : numpy.ndarray of shape (n,)
+        All statistics; NaN away from `places`.
+    clusters : numpy.ndarray of int64, shape (n,)
+        Clusters that hold a unit of each statistic.
+    """
+
+    def numbers(part: Floats, fill: float = np.nan) -> Floats:
+        out = np.full(len(value), fill)
+        out[places] = part
+        return out
+
+    method = np.full(len(value), "none", dtype="<U24")
+    method[places] = some.method
+    reason = np.full(len(value), NOT_DEFINED, dtype="<U32")
+    reason[places] = some.reason
+    return Intervals(
+        value,
+        numbers(some.low),
+        numbers(some.high),
+        method,
+        reason,
+        numbers(some.se),
+        numbers(some.jackknife_low),
+        numbers(some.jackknife_high),
+        np.asarray(clusters, dtype=np.int64),
+        numbers(some.undefined, 1.0),
+    )

@@ -5,6 +5,7 @@ The same function serves the data, their resamples and the data less one cluster
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -80,17 +81,19 @@ def fractions(totals: npt.ArrayLike) -> dict[str, Fraction]:
     }
 
 
-def statistics(totals: npt.ArrayLike) -> Floats:
-    """Return every statistic of METRICS from sums over pairs.
+def statistics(totals: npt.ArrayLike, names: Sequence[str] = METRICS) -> Floats:
+    """Return statistics from sums over pairs.
 
     Parameters
     ----------
     totals : array-like of shape (len(COLUMNS), ...)
         Sums of the contributions made by :func:`judge_calibration.metrics.units.pair_rows`.
+    names : sequence of str
+        Which of METRICS, in this order; all by default.
 
     Returns
     -------
-    numpy.ndarray of float64, shape (len(METRICS), ...)
+    numpy.ndarray of float64, shape (len(names), ...)
         NaN where undefined.
 
     Notes
@@ -100,9 +103,14 @@ def statistics(totals: npt.ArrayLike) -> Floats:
     """
     t = np.asarray(totals, dtype=np.float64)
     parts = fractions(t)
-    pairs = t[_K["T_d"]]
-    product = ratio(t[_K["T_c"]], 2 * pairs) * ratio(t[_K["T_right"]], pairs)
-    return np.stack([product if name == "T_product" else ratio(*parts[name]) for name in METRICS])
+    out = np.empty((len(names), *t.shape[1:]))
+    for k, name in enumerate(names):
+        if name == "T_product":
+            pairs = t[_K["T_d"]]
+            out[k] = ratio(t[_K["T_c"]], 2 * pairs) * ratio(t[_K["T_right"]], pairs)
+        else:
+            out[k] = ratio(*parts[name])
+    return out
 
 
 def denominators(sums: npt.ArrayLike) -> Floats:

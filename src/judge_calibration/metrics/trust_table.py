@@ -19,7 +19,7 @@ from judge_calibration.metrics.estimation import (
 )
 from judge_calibration.metrics.intervals import Intervals
 from judge_calibration.metrics.judgments import FAILED, A, B, Ints, Judgments, encode
-from judge_calibration.metrics.slices import WHOLE
+from judge_calibration.metrics.slices import WHOLE, Slicing
 from judge_calibration.metrics.trust_statistics import METRICS, fractions
 from judge_calibration.metrics.units import (
     FACTS,
@@ -209,7 +209,34 @@ def rows_of_view(judgments: Judgments, view: View, options: ReportingOptions) ->
     return units, pair_rows(judgments, units, view)
 
 
+def _covers_all(slicing: Slicing, group: SourceGroup) -> bool:
+    """Tell whether a slicing has one slice that holds every pair of the group."""
+    return len(slicing.names) == 1 and bool((slicing.codes[group.member] == 0).all())
+
+
+def _computed(
+    judgments: Judgments,
+    rows: PairRows,
+    group: SourceGroup,
+    slicing: Slicing,
+    cells: Ints,
+    view: View,
+    options: ReportingOptions,
+) -> pd.DataFrame:
+    """Compute the rows of some cells for one slicing."""
+    parts = []
+    for value, name in enumerate(slicing.names):
+        for batch in cell_batches(cells, group.n_clusters):
+            sums = sum_groups(rows, group, slicing.codes, value, batch, _FACT["kept"])
+            intervals = estimate(sums.by_cluster, group.resamples, options.intervals)
+            part = _records(judgments, group, sums, intervals, view, slicing.by, name, options)
+            part["_cell"] = np.repeat(batch, len(METRICS))
+            parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
 def _long_parts(judgments: Judgments, options: ReportingOptions) -> Iterator[pd.DataFrame]:
+    """Yield the long rows by view, source and slicing, computing no row twice."""
     groups = source_groups(judgments, options, options.trust.slices)
     strict_units, strict_rows = rows_of_view(judgments, "strict", options)
     strict: dict[tuple[str, str], pd.DataFrame] = {}
@@ -217,31 +244,29 @@ def _long_parts(judgments: Judgments, options: ReportingOptions) -> Iterator[pd.
     for view in views:
         rows = strict_rows if view == "strict" else rows_of_view(judgments, view, options)[1]
         equal = _same_as_strict(judgments, strict_units, view)
-        reuse = view != "strict" and "strict" in views
         for group in groups:
             cells = cells_of(judgments, group)
-            todo = cells[~equal[cells]] if reuse else cells
+            if not len(cells):
+                continue
+            whole: pd.DataFrame | None = None
             for slicing in group.slicings:
                 if slicing.by != WHOLE and view not in options.trust.sliced_views:
                     continue
-                known = strict.get((group.name, slicing.by)) if reuse else None
-                if known is not None:
-                    copied = known[known["_cell"].isin(cells[equal[cells]])]
-                    if len(copied):
-                        yield copied.assign(view=view)
+                known = None if view == "strict" else strict.get((group.name, slicing.by))
+                todo = cells if known is None else cells[~equal[cells]]
                 parts = []
-                for value, name in enumerate(slicing.names):
-                    for batch in cell_batches(todo, group.n_clusters):
-                        sums = sum_groups(rows, group, slicing.codes, value, batch, _FACT["kept"])
-                        intervals = estimate(sums.by_cluster, group.resamples, options.intervals)
-                        part = _records(judgments, group, sums, intervals, view, slicing.by, name, options)
-                        part["_cell"] = np.repeat(batch, len(METRICS))
-                        parts.append(part)
-                if not parts:
-                    continue
-                frame = pd.concat(parts, ignore_index=True)
+                if known is not None:
+                    # A cell without failures counts the same in this view as in the strict one.
+                    parts.append(known[known["_cell"].isin(cells[equal[cells]])].assign(view=view))
+                if len(todo) and whole is not None and _covers_all(slicing, group):
+                    same = whole[whole["_cell"].isin(todo)]
+                    parts.append(same.assign(slice_by=slicing.by, slice=slicing.names[0]))
+                elif len(todo):
+                    parts.append(_computed(judgments, rows, group, slicing, todo, view, options))
+                frame = pd.concat([part for part in parts if len(part)], ignore_index=True)
+                if slicing.by == WHOLE:
+                    whole = frame
                 if view == "strict":
-                    # The other views may copy slices that this one shows.
                     strict[group.name, slicing.by] = frame
                 yield frame
 

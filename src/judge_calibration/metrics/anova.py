@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from judge_calibration.errors import Problem, TableError
+from judge_calibration.metrics.bootstrap import Resamples
 from judge_calibration.metrics.estimation import (
     cells_of,
     resampled_statistics,
@@ -275,38 +276,53 @@ def anova_table(
     if len(judgments.cells["constraint"].unique()) > 1:
         formats = formats + "|" + judgments.cells["constraint"].fillna("none")
     values: list[dict[str, object]] = []
-    drawn: list[Floats] = []
+    groups = []
     for number, group in enumerate(source_groups(judgments, chosen, ())):
         cells = cells_of(judgments, group)
         sums = sum_groups(rows, group, group.slicings[0].codes, 0, cells, FACTS.index("kept"))
         # Each source has its own stream, so that sources with as many clusters are not resampled alike.
-        group.resamples.seed = settings.seed + number
+        resamples = Resamples(group.n_clusters, settings.resamples, settings.seed + number)
+        groups.append((sums.by_cluster, resamples))
         point = statistics(sums.by_cluster.sum(axis=1).T)[t_product]
-        again = resampled_statistics(sums.by_cluster, group.resamples)[t_product]
         for i, cell in enumerate(cells):
             about = judgments.cells.iloc[cell]
             values.append(
                 {
-                    "judge": f"{about['judge_id']}",
+                    "judge": str(about["judge_id"]),
                     "format": formats.iloc[cell],
                     "dataset": group.name,
                     "temperature": about["temperature"],
                     "instrument": about["instrument_id"],
                     "T": point[i],
-                    "_row": len(drawn),
+                    "_group": number,
+                    "_cell": i,
                 }
             )
-            drawn.append(again[i])
     frame = pd.DataFrame(values)
     if frame.empty:
         return _typed(pd.DataFrame(columns=list(ANOVA_COLUMNS)))
     found = []
     for temperature, part in frame.groupby("temperature", dropna=False, sort=True):
-        found.append(_one_temperature(part, np.stack(drawn), settings.level).assign(temperature=temperature))
+        found.append(_one_temperature(part, groups, settings.level).assign(temperature=temperature))
     return _typed(pd.concat(found, ignore_index=True)[list(ANOVA_COLUMNS)])
 
 
-def _one_temperature(part: pd.DataFrame, drawn: Floats, level: float) -> pd.DataFrame:
+def _resampled(part: pd.DataFrame, groups: list[tuple[Floats, Resamples]]) -> Floats:
+    """Return T_product of the cells in `part` in every resample, shape (resamples, n_cells)."""
+    columns: list[Floats] = [np.zeros(0)] * len(part)
+    rows = part[["_group", "_cell"]].to_numpy(np.int64)
+    for number, (by_cluster, resamples) in enumerate(groups):
+        mine = np.flatnonzero(rows[:, 0] == number)
+        if len(mine):
+            again = resampled_statistics(by_cluster[rows[mine, 1]], resamples)[METRICS.index("T_product")]
+            for k, at in enumerate(mine):
+                columns[at] = again[k]
+    return np.stack(columns, axis=1)
+
+
+def _one_temperature(
+    part: pd.DataFrame, groups: list[tuple[Floats, Resamples]], level: float
+) -> pd.DataFrame:
     """Return the table of one temperature; a reason if its cells are incomplete."""
     factors = ["judge", "format", "dataset"]
     # Two instruments of one judge are two judges here.
@@ -324,5 +340,5 @@ def _one_temperature(part: pd.DataFrame, drawn: Floats, level: float) -> pd.Data
         return _typed(frame.reindex(columns=list(ANOVA_COLUMNS)))
     part = part.sort_values(factors, kind="stable")
     levels = {factor: sorted(part[factor].unique()) for factor in factors}
-    stacked = np.vstack([part["T"].to_numpy(np.float64)[None], drawn[part["_row"].to_numpy()].T])
+    stacked = np.vstack([part["T"].to_numpy(np.float64)[None], _resampled(part, groups)])
     return _table(stacked.reshape(-1, *sizes), levels, level)

@@ -7,6 +7,8 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from judge_calibration.options.base import Options
+from judge_calibration.options.gates import DecisionRule, SelfTestOptions
+from judge_calibration.options.variance import VarianceOptions
 
 View = Literal["strict", "resolved", "policy", "failures_right", "failures_wrong"]
 """How failed, tied and abstained judgments are counted.
@@ -260,3 +262,8 @@ class ReportingOptions(Options):
     paradigms: ParadigmOptions = ParadigmOptions()
     confidence: ConfidenceOptions = ConfidenceOptions()
     selective: SelectiveOptions = SelectiveOptions()
+    variance: VarianceOptions = VarianceOptions()
+    rule: DecisionRule | None = None
+    """The decision rule that slices are judged by; without one no slice is earned."""
+    selftest: SelfTestOptions | None = None
+    """The self-test of the instrument; not run by default."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from kedro.pipeline import Node, Pipeline
 
-from judge_calibration.pipelines.reporting import nodes
+from judge_calibration.pipelines.reporting import decisions, nodes
 
 
 def create_pipeline(**kwargs: Any) -> Pipeline:
@@ -79,6 +79,30 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
                 inputs=["calls", "answers", "verdicts", "params:judging"],
                 outputs="cost_table",
                 name="add_up_costs",
+            ),
+            Node(
+                func=decisions.decompose_variance,
+                inputs=judged,
+                outputs=["variance_components", "missing_verdicts", "d_study"],
+                name="decompose_variance",
+            ),
+            Node(
+                func=decisions.analyse_trust,
+                inputs=judged,
+                outputs="anova_table",
+                name="analyse_trust",
+            ),
+            Node(
+                func=decisions.judge_authority,
+                inputs=["verdicts", "pairs", "labels", "params:reporting"],
+                outputs="authority",
+                name="judge_authority",
+            ),
+            Node(
+                func=decisions.check_instrument,
+                inputs="params:reporting",
+                outputs="selftest_table",
+                name="check_instrument",
             ),
         ]
     )

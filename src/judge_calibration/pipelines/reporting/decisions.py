@@ -1,0 +1,63 @@
+"""Nodes of the pipeline `reporting` that decompose variance, judge authority and test the instrument."""
+
+from __future__ import annotations
+
+import logging
+
+import pandas as pd
+
+from judge_calibration.metrics.anova import anova_table
+from judge_calibration.metrics.authority import AUTHORITY_COLUMNS, authority_table
+from judge_calibration.metrics.decision_rule import EXAMPLE, rule_hash
+from judge_calibration.metrics.dstudy import d_study_table
+from judge_calibration.metrics.gstudy import gstudy
+from judge_calibration.metrics.selftest import SELFTEST_COLUMNS, run_self_test
+from judge_calibration.options.reporting import ReportingOptions
+
+logger = logging.getLogger(__name__)
+
+
+def decompose_variance(
+    verdicts: pd.DataFrame, pairs: pd.DataFrame, options: ReportingOptions
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return the variance components of verdict direction, what was missing, and the designs they advise."""
+    study = gstudy(verdicts, pairs, options.variance)
+    components = study.components.assign(note=study.note)
+    return components, study.missing, d_study_table(study.components, options.variance)
+
+
+def analyse_trust(verdicts: pd.DataFrame, pairs: pd.DataFrame, options: ReportingOptions) -> pd.DataFrame:
+    """Return the analysis of variance of T over judge, format and source."""
+    return anova_table(verdicts, pairs, options, options.variance)
+
+
+def judge_authority(
+    verdicts: pd.DataFrame, pairs: pd.DataFrame, labels: pd.DataFrame, options: ReportingOptions
+) -> pd.DataFrame:
+    """Return in which slices each judge may influence a decision, by the decision rule.
+
+    The shipped example rule shows what such a table looks like and earns nothing: its floors are nobody's
+    decision.
+    """
+    if options.rule is None:
+        return pd.DataFrame(columns=[*AUTHORITY_COLUMNS, "rule", "rule_hash"]).astype("str")
+    table = authority_table(verdicts, pairs, options.rule, labels, reporting=options)
+    if options.rule.name.upper().startswith(EXAMPLE):
+        table = table.assign(earned=False, reason="no_declared_rule; with the example: " + table["reason"])
+    return table.assign(rule=options.rule.name, rule_hash=rule_hash(options.rule))
+
+
+def check_instrument(options: ReportingOptions) -> pd.DataFrame:
+    """Return whether planted judges are found as often, and wrongly accused as rarely, as is claimed."""
+    if options.selftest is None:
+        return pd.DataFrame(columns=list(SELFTEST_COLUMNS)).astype("str")
+    result = run_self_test(options.selftest)
+    failed = result.table[~result.table["passed"]]
+    if failed.empty:
+        logger.info("Self-test: all %d checks passed.", len(result.table))
+    for row in failed.itertuples():
+        logger.error(
+            "Self-test: %s of %s (%s): %s of %s seeds; wanted %s to %s.",
+            row.check, row.quantity, row.judge, row.count, row.seeds, row.lowest, row.highest,
+        )  # fmt: skip
+    return result.table

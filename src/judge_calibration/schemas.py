@@ -264,12 +264,16 @@ def problems_of(frame: pd.DataFrame, table: Table, where: str | None = None) -> 
         if not column.nullable and missing.any():
             rows = [int(i) + 1 for i in missing[missing].index[:5]]
             problems.append(
-                Problem(f"{place}, column {column.name}, rows {rows}", f"{int(missing.sum())} nulls", "a value")
+                Problem(
+                    f"{place}, column {column.name}, rows {rows}", f"{int(missing.sum())} nulls", "a value"
+                )
             )
         fine = _is_kind(values, column.kind)
         for row in fine[~fine].index[:5]:
             problems.append(
-                Problem(f"{place}, row {int(row) + 1}, column {column.name}", repr(values[row])[:80], column.kind)
+                Problem(
+                    f"{place}, row {int(row) + 1}, column {column.name}", repr(values[row])[:80], column.kind
+                )
             )
         if column.allowed:
             unknown = values[~missing & ~values.isin(column.allowed)]

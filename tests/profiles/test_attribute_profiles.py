@@ -189,3 +189,18 @@ class TestWeights:
         table = profiles_table(panel.stable, panel.verdicts, ("a", "b", "c"), tuple("vwxyz"))
         assert len(table) == 15
         assert table["resolution"].between(0, 1).all()
+
+
+def test_no_reads_give_empty_tables_with_their_columns():
+    from judge_calibration.schemas import READS, empty
+
+    cube = cube_from_reads(empty(READS), ["depth"])
+    none = np.zeros((0, 0), dtype=np.int8)
+    tables = [
+        coverage_table(cube, empty(READS)),
+        attribute_table(cube),
+        agreement_by_judge_pair(cube.stable, none, ()),
+        profiles_table(cube.stable, none, (), ()),
+        item_agreement(cube.stable),
+    ]
+    assert all(table.empty and len(table.columns) for table in tables)

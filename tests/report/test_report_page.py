@@ -1,3 +1,5 @@
+import base64
+import gzip
 import json
 import re
 
@@ -8,7 +10,7 @@ import pytest
 from judge_calibration.options.reporting import RegionOptions
 from judge_calibration.report import sections
 from judge_calibration.report.answers import answer_for
-from judge_calibration.report.blocks import csv_link
+from judge_calibration.report.blocks import packed_csv
 from judge_calibration.report.page import render_page
 from judge_calibration.report.wording import share_with_interval
 
@@ -93,10 +95,8 @@ class TestWording:
 class TestDownloads:
     @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\tx"])
     def test_no_cell_is_a_formula(self, text):
-        import base64
-
-        link = csv_link(pd.DataFrame({"a": [text], "n": [-1.5]}))
-        content = base64.b64decode(link.partition("base64,")[2]).decode()
+        packed = packed_csv(pd.DataFrame({"a": [text], "n": [-1.5]}))
+        content = gzip.decompress(base64.b64decode(packed)).decode()
         assert f"'{text}" in content
         assert ",-1.5" in content
 
@@ -111,7 +111,7 @@ class TestPage:
             ]
         )
         cell = {name: trust[name][0] for name in sections.CELL}
-        outcomes = pd.DataFrame([cell | {"outcome": "valid", "n": 10, "share": 1.0}])
+        outcomes = pd.DataFrame([cell | {"kind": "outcome", "name": "valid", "count": 10, "share": 1.0}])
         regions = RegionOptions()
         parts = [
             sections.trust_section(trust, regions),
@@ -126,8 +126,9 @@ class TestPage:
         page = self.page()
         assert "<script>alert" not in page
         assert "</script>&lt;" not in page
-        # the page's own two scripts and the packed library
-        assert len(re.findall(r"<script", page)) == 2
+        # one script of the page's own; the others are packed data that no browser runs
+        assert len(re.findall(r"<script>", page)) == 1
+        assert len(re.findall(r"<script", page)) == 1 + len(re.findall(r'<script type="text/plain"', page))
 
     def test_nothing_is_asked_of_a_network(self):
         page = re.sub(r'(?s)<script type="text/plain".*?</script>', "", self.page())

@@ -10,6 +10,9 @@ import pandas as pd
 from judge_calibration.profiles.cube import ReadCube
 
 
+COLUMNS = ("attribute", "detection", "order_consistency", "n_judges", "core", "undefined")
+
+
 def attribute_table(cube: ReadCube, unit: Literal["reads", "cells"] = "reads") -> pd.DataFrame:
     """Detection and order consistency of each attribute, as means over judges.
 
@@ -35,6 +38,8 @@ def attribute_table(cube: ReadCube, unit: Literal["reads", "cells"] = "reads") -
     >>> attribute_table(ReadCube(("j",), ("p",), ("x", "y"), ab, ba))["detection"].tolist()
     [1.0, 0.5]
     """
+    if not cube.first.size:
+        return pd.DataFrame(columns=list(COLUMNS))
     resolved_1, resolved_2 = cube.first != 0, cube.second != 0
     if unit == "reads":
         detection = ((resolved_1.mean(axis=1) + resolved_2.mean(axis=1)) / 2).mean(axis=0)

@@ -8,6 +8,12 @@ import pandas as pd
 from judge_calibration.profiles.cube import ReadCube
 
 
+COLUMNS = (
+    *("judge_id", "reads", "valid", "resolved", "coverage", "first_share"),
+    *("order_consistency", "position_biased", "undefined"),
+)
+
+
 def coverage_table(cube: ReadCube, reads: pd.DataFrame, position_limit: float = 0.75) -> pd.DataFrame:
     """Stable coverage and position preference of each judge's attribute reads.
 
@@ -60,4 +66,4 @@ def coverage_table(cube: ReadCube, reads: pd.DataFrame, position_limit: float = 
                 "undefined": None if resolved else "nothing_resolved",
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(COLUMNS))

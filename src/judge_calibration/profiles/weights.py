@@ -10,6 +10,9 @@ import pandas as pd
 from judge_calibration.metrics.logistic import fit_logistic
 
 
+PROFILE_COLUMNS = ("judge_id", "attribute", "resolution", "weight", "n_verdicts", "undefined")
+
+
 class WeightProfile(NamedTuple):
     """Coefficients of one judge's L2 logistic regression; `undefined` names why there are none."""
 
@@ -88,4 +91,6 @@ def profiles_table(
                 }
             )
         )
+    if not frames:
+        return pd.DataFrame(columns=list(PROFILE_COLUMNS))
     return pd.concat(frames, ignore_index=True)

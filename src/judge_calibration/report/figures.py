@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
+MOST_NAMED = 12
 OUTCOME_COLOURS = {
     "valid": "#009E73",
     "malformed": "#D55E00",
@@ -109,7 +110,11 @@ def trust_plane(rows: pd.DataFrame, regions: RegionOptions) -> go.Figure:
         )
     figure.update_xaxes(title="C: repeats itself (%)", range=[-4, 104])
     figure.update_yaxes(title="phi: flips with the order (%)", range=[-4, 104])
-    figure.update_layout(height=430 + 22 * len(known))
+    if len(known) > MOST_NAMED:
+        # A legend of a hundred names helps nobody: hovering names a point, and the table has them all.
+        figure.update_layout(showlegend=False)
+    else:
+        figure.update_layout(height=430 + 22 * len(known))
     return figure
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import resources
 
 from judge_calibration.report.answers import Answer
-from judge_calibration.report.blocks import FigureBlock, Section
+from judge_calibration.report.blocks import FigureBlock, Section, TableBlock
 
 
 def _packaged(name: str) -> str:
@@ -51,6 +51,13 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    downloads = {
+        table.download_id: table.packed
+        for section in sections
+        for block in section.blocks
+        for table in ((block,) if isinstance(block, TableBlock) else ())
+        + ((block.table,) if isinstance(block, FigureBlock) else ())
+    }
     has_figures = any(isinstance(block, FigureBlock) for section in sections for block in section.blocks)
     return environment.get_template("page.html.j2").render(
         title=title,
@@ -60,5 +67,6 @@ def render_page(
         banners=banners,
         style=_packaged("page.css"),
         script=_packaged("page.js"),
+        downloads=downloads,
         library=_plotly_library() if has_figures else "",
     )

@@ -12,12 +12,14 @@ from judge_calibration.options.reporting import RegionOptions
 from judge_calibration.report import figures
 from judge_calibration.report.answers import Answer, answer_for
 from judge_calibration.report.blocks import FigureBlock, Missing, Prose, Section, TableBlock
+from judge_calibration.report.shortening import shortened
 from judge_calibration.report.wording import cell_name, is_missing, percent, share_with_interval
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 CELL = ["source", "judge_id", "protocol", "constraint", "temperature", "instrument_id"]
+MOST_DRAWN = 24
 JUDGE_COMMAND = "kedro run --pipeline judging"
 
 _HEADLINES = {
@@ -77,8 +79,8 @@ def _outcome_counts(outcomes: pd.DataFrame, row: Mapping[str, Any]) -> dict[str,
         if name in outcomes.columns:
             value = row.get(name)
             keep &= outcomes[name].isna() if is_missing(value) else outcomes[name] == value
-    part = outcomes[keep]
-    return {str(k): int(v) for k, v in zip(part["outcome"], part["n"], strict=True)}
+    part = outcomes[keep & (outcomes["kind"] == "outcome")]
+    return {str(k): int(v) for k, v in zip(part["name"], part["count"], strict=True)}
 
 
 def _as_json(figure: go.Figure) -> str:
@@ -105,12 +107,13 @@ def trust_section(trust: pd.DataFrame, regions: RegionOptions) -> Section:
             }
         )
 
+    main_shown, more = shortened(shown(_HEADLINES).assign(Repetitions=rows["repetitions"].tolist()))
     main = TableBlock(
         "trust-table",
         "Trust by cell, strict view",
         "In brackets: 95 % interval, base tasks resampled. A failed judgment counts as not repeated, not "
-        "order-proof and not right. C falls as repetitions rise: read it with its number of repetitions.",
-        shown(_HEADLINES).assign(Repetitions=rows["repetitions"].tolist()),
+        f"order-proof and not right. C falls as repetitions rise: read it with their number. {more}".strip(),
+        main_shown,
         rows,
     )
     further = TableBlock(
@@ -118,7 +121,7 @@ def trust_section(trust: pd.DataFrame, regions: RegionOptions) -> Section:
         "The parts behind it",
         "C2: chance that two repetitions agree. Order excess: how much more often two reads differ when "
         "their orders differ. q: share right among pairs whose orders disagree.",
-        shown(_FURTHER),
+        shortened(shown(_FURTHER))[0],
         rows,
     )
     views = _views_table(trust)
@@ -132,21 +135,26 @@ def trust_section(trust: pd.DataFrame, regions: RegionOptions) -> Section:
         "Scatter of cells by C and phi; the values are in the table Trust by cell.",
         _as_json(figures.trust_plane(rows, regions)),
         TableBlock(
-            "trust-plane-table", "C and phi", "", shown({k: _HEADLINES[k] for k in ("C", "phi")}), rows
+            "trust-plane-table",
+            "C and phi",
+            "",
+            shortened(shown({k: _HEADLINES[k] for k in ("C", "phi")}))[0],
+            rows,
         ),
         simulated,
     )
     ceiling = FigureBlock(
         "trust-ceiling",
         "What is right, what is trustworthy, and what the order flips leave possible",
-        "The ceiling is the accuracy that a judge with these order flips cannot exceed: 1 - phi (1 - q).",
+        "The ceiling is the accuracy that a judge with these order flips cannot exceed: 1 - phi (1 - q)."
+        + (f" The first {MOST_DRAWN} of {len(rows)} cells." if len(rows) > MOST_DRAWN else ""),
         "For each cell T, A and the ceiling of A; the values are in the table Trust by cell.",
-        _as_json(figures.ceiling(rows)),
+        _as_json(figures.ceiling(rows.head(MOST_DRAWN))),
         TableBlock(
             "trust-ceiling-table",
             "T, A and ceiling",
             "",
-            shown({k: _HEADLINES[k] for k in ("T_direct", "A", "A_max")}),
+            shortened(shown({k: _HEADLINES[k] for k in ("T_direct", "A", "A_max")}))[0],
             rows,
         ),
         simulated,
@@ -208,14 +216,18 @@ def slices_section(trust: pd.DataFrame) -> Section:
             }
         )
         title = f"By {str(by).replace('*', ' x ').replace('_', ' ')}"
-        blocks.append(
-            TableBlock(
-                f"slice-{len(blocks)}", title, "Slices under 10 base tasks have no interval.", frame, part
-            )
-        )
+        frame, more = shortened(frame)
+        note = f"Slices under 10 base tasks have no interval. {more}".strip()
+        blocks.append(TableBlock(f"slice-{len(blocks)}", title, note, frame, part))
     return Section(
         "slices", "By slice", "A judge may be right in one kind of pair and useless in another.", blocks
     )
+
+
+def outcome_shares(outcomes: pd.DataFrame) -> pd.DataFrame:
+    """Return the outcomes that happened, one row a cell and outcome: cell, outcome, n, share."""
+    frame = outcomes[(outcomes["kind"] == "outcome") & (outcomes["count"] > 0)]
+    return frame.assign(cell=cell_labels(frame)).rename(columns={"name": "outcome", "count": "n"})
 
 
 def outcomes_section(outcomes: pd.DataFrame) -> Section:
@@ -224,26 +236,28 @@ def outcomes_section(outcomes: pd.DataFrame) -> Section:
         return Section(
             "outcomes", "Outcomes", "", [Missing("Nothing was judged yet. That takes", JUDGE_COMMAND)]
         )
-    frame = outcomes.assign(cell=cell_labels(outcomes))
-    # A verdict made elsewhere comes with its outcome; the bar counts every planned judgment, answered or not.
+    frame = outcome_shares(outcomes)
+    drawn = frame[frame["cell"].isin(list(dict.fromkeys(frame["cell"]))[:MOST_DRAWN])]
     figure = FigureBlock(
         "outcome-shares",
         "What became of every planned judgment",
         "Only valid judgments carry a verdict. No failure is turned into one or leaves the denominators.",
         "Stacked shares of outcomes for each cell; the counts are in the table.",
-        _as_json(figures.outcomes(frame)),
+        _as_json(figures.outcomes(drawn)),
         TableBlock(
             "outcome-table",
             "Outcomes",
             "",
-            pd.DataFrame(
-                {
-                    "Cell": frame["cell"],
-                    "Outcome": frame["outcome"],
-                    "Judgments": frame["n"],
-                    "Share": [percent(v) for v in frame["share"]],
-                }
-            ),
+            shortened(
+                pd.DataFrame(
+                    {
+                        "Cell": frame["cell"],
+                        "Outcome": frame["outcome"],
+                        "Judgments": frame["n"],
+                        "Share": [percent(v) for v in frame["share"]],
+                    }
+                )
+            )[0],
             outcomes,
         ),
     )

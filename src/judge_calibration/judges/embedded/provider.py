@@ -21,6 +21,7 @@ _PASSED_ON: Final = (
     "response_format",
     "logprobs",
     "top_logprobs",
+    "cache_prompt",
 )
 
 
@@ -40,7 +41,8 @@ def payload_of(messages: list[dict[str, str]], settings: dict[str, Any]) -> dict
 
     Only what the canonical request says is set; whatever llama.cpp would choose by itself otherwise (top_k,
     min_p, penalties) is switched off, so that the temperature and top_p alone decide. With log-probabilities
-    the prompt is read anew each time: only then are they the same to the last bit.
+    the prompt is read anew each time, unless the judge's options say otherwise: only then are they the same
+    to the last bit.
     """
     payload = {name: settings[name] for name in _PASSED_ON if settings.get(name) is not None}
     if "seed" in payload:
@@ -48,11 +50,11 @@ def payload_of(messages: list[dict[str, str]], settings: dict[str, Any]) -> dict
     return {
         "messages": messages,
         "top_p": 1.0,
+        "cache_prompt": not payload.get("logprobs"),
         **payload,
         "top_k": 0,
         "min_p": 0.0,
         "repeat_penalty": 1.0,
-        "cache_prompt": not payload.get("logprobs"),
     }
 
 

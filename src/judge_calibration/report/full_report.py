@@ -1,0 +1,374 @@
+"""The whole report, from result tables: the answer first, then what it rests on, then what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from judge_calibration.options.reporting import ReportingOptions
+from judge_calibration.report import sections
+from judge_calibration.report.blocks import Block, Missing, Prose, Section, TableBlock
+from judge_calibration.report.page import render_page
+from judge_calibration.report.share_tables import share_block
+from judge_calibration.report.shortening import shortened
+from judge_calibration.report.wording import count_noun
+
+MOST_ANSWERS = 12
+JUDGE = "kedro run --pipeline judging"
+
+_POSITIONS = {
+    "first_share": "Picks the first",
+    "second_share": "Picks the second",
+    "contradiction": "Orders contradict",
+    "first_both": "First in both orders",
+    "second_both": "Second in both orders",
+}
+_MANIPULATIONS = {
+    "better_wins": "Better side wins in both orders",
+    "worse_wins": "Worse side wins in both orders",
+    "better_wins_read": "Better side wins, single reads",
+    "modified_wins": "Modified side wins in both orders",
+    "original_wins": "Original side wins in both orders",
+    "modified_minus_original": "Modified minus original",
+    "tie_both": "Tie in both orders",
+    "identity_first_share": "Same answer twice: picks the first",
+    "identity_false_win": "Same answer twice: names a winner",
+}
+
+
+def build_report(
+    tables: Mapping[str, pd.DataFrame], instruments: Mapping[str, Any], options: ReportingOptions
+) -> str:
+    """Return the report page.
+
+    Parameters
+    ----------
+    tables : mapping of str to pandas.DataFrame
+        Result tables under their dataset names. ``trust_table``, ``outcome_table``, ``pairs`` and
+        ``judged_pairs`` have to be there; a section whose table is absent or empty says what would bring it.
+    instruments : mapping
+        instrument_id to everything that identifies it; empty for verdicts from logs.
+    options : ReportingOptions
+    """
+    trust, outcomes = tables["trust_table"], tables["outcome_table"]
+    answers = sections.answers(trust, outcomes, options.regions)
+    parts = [
+        sections.trust_section(trust, options.regions),
+        _positions(tables),
+        _manipulations(tables),
+        sections.slices_section(trust),
+        _people(tables),
+        _formats(tables),
+        _remedies(tables),
+        _confidence(tables),
+        sections.outcomes_section(outcomes),
+        _costs(tables),
+        _attributes(tables),
+        _adaptation(tables),
+        _data(tables),
+        sections.instrument_section(instruments),
+        sections.limits_section(sections.LIMITS),
+    ]
+    title = "How far can this judge be trusted?"
+    if len(answers) > MOST_ANSWERS:
+        more = (
+            f"These are the {MOST_ANSWERS} most trustworthy of {len(answers)} cells (judge, protocol, "
+            "temperature and source); the table below has all of them."
+        )
+        parts[0] = Section(parts[0].id, parts[0].title, parts[0].lead, [Prose((more,)), *parts[0].blocks])
+    return render_page(title, _summary(tables, trust), answers[:MOST_ANSWERS], parts, _banners(tables, trust))
+
+
+def _summary(tables: Mapping[str, pd.DataFrame], trust: pd.DataFrame) -> str:
+    cells = len(sections.whole_rows(trust))
+    pairs, judged = tables["pairs"], tables["judged_pairs"]
+    shown = f"{count_noun(cells, 'cell')} (a judge with one prompt at one temperature)"
+    if judged.empty:
+        logged = count_noun(len(pairs), "pair")
+        return f"{shown}, from logs over {logged}. Nothing was asked of a model in this run."
+    lengths = [_median_words(frame) for frame in (judged, pairs)]
+    return (
+        f"{shown} on {count_noun(len(judged), 'pair')} of {count_noun(len(pairs), 'pair')}, drawn by hash "
+        "and spread over manipulations, domains and difficulties. Median answer: "
+        f"{lengths[0]:,.0f} words among the drawn, {lengths[1]:,.0f} among all."
+    )
+
+
+def _median_words(pairs: pd.DataFrame) -> float:
+    texts = pd.concat([pairs["response_a"], pairs["response_b"]]).dropna()
+    return float(texts.map(lambda text: len(str(text).split())).median())
+
+
+def _banners(tables: Mapping[str, pd.DataFrame], trust: pd.DataFrame) -> list[str]:
+    simulated = any(
+        bool(frame.get("simulated", pd.Series(dtype=bool)).any())
+        for frame in (trust, tables.get("labels", pd.DataFrame()))
+    )
+    if simulated:
+        return ["SIMULATED: judges or labels on this page were made by a program to show how the page looks."]
+    return []
+
+
+def _some(tables: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame | None:
+    frame = tables.get(name)
+    return None if frame is None or frame.empty else frame
+
+
+def _plain(
+    id: str, title: str, note: str, frame: pd.DataFrame, columns: list[str] | None = None
+) -> TableBlock:
+    chosen = frame if columns is None else frame[[name for name in columns if name in frame.columns]]
+    shown, more = shortened(sections.readable(chosen))
+    return TableBlock(id, title, f"{note} {more}".strip(), shown, frame)
+
+
+def _positions(tables: Mapping[str, pd.DataFrame]) -> Section:
+    lead = (
+        "Every pair is shown in both orders; what a judge picks must not depend on which answer comes first."
+    )
+    frame = _some(tables, "position_table")
+    if frame is None:
+        return Section("position", "Order and position", lead, [Missing("It takes verdicts:", JUDGE)])
+    block = share_block(
+        "position-table",
+        "Position preferences",
+        "Shares of decisive verdicts for each place, and of pairs whose two orders name opposite answers.",
+        frame[frame["slice_by"] == "all"],
+        _POSITIONS,
+    )
+    return Section("position", "Order and position", lead, [block])
+
+
+def _manipulations(tables: Mapping[str, pd.DataFrame]) -> Section:
+    lead = (
+        "In controlled pairs one answer was changed in one declared way. A change of length or "
+        "style must not win; "
+        "an error or a citation that supports nothing must lose."
+    )
+    frame = _some(tables, "manipulation_table")
+    if frame is None:
+        what = "Controlled pairs come with the bank; none were judged here:"
+        return Section("manipulation", "Controlled changes", lead, [Missing(what, JUDGE)])
+    whole = frame[frame["slice_by"].isin(("manipulation", "manipulation*variant"))]
+    block = share_block(
+        "manipulation-table",
+        "What the controlled changes do",
+        "Shares of pairs unless said otherwise; by difficulty in the download.",
+        whole,
+        _MANIPULATIONS,
+        ("slice",),
+    )
+    return Section("manipulation", "Controlled changes", lead, [block])
+
+
+def _people(tables: Mapping[str, pd.DataFrame]) -> Section:
+    lead = "A judge is read beside people: how often it agrees with a reference, and how often people agree."
+    blocks: list[Block] = []
+    progress = _some(tables, "label_progress")
+    frame = _some(tables, "agreement_table")
+    if frame is not None:
+        whole = frame[(frame["slice_by"] == "all") & (frame["view"].fillna("strict") == "strict")]
+        statistics = {
+            "agreement": "Raw agreement",
+            "raw_agreement": "Raw agreement",
+            "kappa": "Cohen's kappa",
+            "ac1": "Gwet's AC1",
+            "alpha": "Krippendorff's alpha",
+        }
+        found = {name: title for name, title in statistics.items() if name in set(whole["statistic"])}
+        blocks.append(
+            share_block(
+                "agreement-table",
+                "Agreement",
+                "Against each kind of reference apart: human, AI-made, benchmark, constructed. "
+                "Values are shares "
+                "or coefficients, not percentages.",
+                whole,
+                found,
+                tuple(name for name in ("comparison", "against") if name in whole.columns),
+                share=False,
+            )
+        )
+    confusion = _some(tables, "confusion_table")
+    if confusion is not None:
+        whole = confusion[confusion["slice_by"] == "all"]
+        blocks.append(_plain("confusion-table", "Confusion matrices", "Counts and row percentages.", whole))
+    labelled = 0 if progress is None else int(progress["labelled"].sum())
+    if not labelled:
+        what = (
+            "No human labels are there yet: blinded packets were written under data/. Name the "
+            "label files in the "
+            "parameters of `annotation`, then"
+        )
+        blocks.append(Missing(what, "kedro run --pipelines annotation,reporting"))
+    return Section("people", "Agreement with people and references", lead, blocks)
+
+
+def _formats(tables: Mapping[str, pd.DataFrame]) -> Section:
+    lead = "How far the numbers move when only the prompt format, the paradigm or the temperature changes."
+    blocks: list[Block] = []
+    for name, title, note in (
+        (
+            "format_dispersion",
+            "Format dispersion",
+            "Range of T over formats, beside what equal formats would show.",
+        ),
+        ("paradigms", "Paradigms at equal calls", "Calls a verdict, and T at equal calls."),
+        ("temperature_table", "Temperature", "Change of each statistic from the lowest temperature."),
+    ):
+        frame = _some(tables, name)
+        if frame is not None:
+            blocks.append(_plain(f"{name.replace('_', '-')}", title, note, frame))
+    if _some(tables, "format_dispersion") is None:
+        blocks.append(Missing("Several prompt formats of one judge come with", "kedro run --env audit"))
+    return Section("formats", "Formats, paradigms, temperature", lead, blocks)
+
+
+def _remedies(tables: Mapping[str, pd.DataFrame]) -> Section:
+    lead = "What repeating and voting, or asking in both orders, would gain, predicted from the same data."
+    frame = _some(tables, "remedies")
+    if frame is None:
+        return Section("remedies", "Remedies", lead, [Missing("It takes verdicts:", JUDGE)])
+    blocks: list[Block] = []
+    regions = _some(tables, "regions")
+    if regions is not None:
+        columns = [
+            "source",
+            "judge_id",
+            "protocol",
+            "constraint",
+            "temperature",
+            "region",
+            "sure",
+            "remedy",
+            "reason",
+        ]
+        note = "sure: both intervals lie on one side of their threshold."
+        blocks.append(_plain("region-table", "Region of each cell", note, regions, columns))
+    columns = [
+        *(
+            "source",
+            "judge_id",
+            "protocol",
+            "constraint",
+            "temperature",
+            "remedy",
+            "votes",
+            "calls_per_verdict",
+        ),
+        *("statistic", "predicted", "low", "high", "verified", "verified_pairs", "verified_reason"),
+    ]
+    note = "verified: on held-out repetitions, where there are enough."
+    blocks.append(_plain("remedy-table", "Predicted and verified", note, frame, columns))
+    selective = _some(tables, "selective_table")
+    if selective is not None:
+        note = "Where the judge may abstain: a threshold with a guaranteed error among kept verdicts."
+        part = selective[selective["slice_by"] == "all"]
+        blocks.append(_plain("selective-table", "Selective judging", note, part))
+    return Section("remedies", "Remedies", lead, blocks)
+
+
+def _confidence(tables: Mapping[str, pd.DataFrame]) -> Section:
+    lead = "Confidence is judged apart: a sure judge is not a right one. It never enters T."
+    frame = _some(tables, "confidence_table")
+    if frame is None:
+        what = "No judge here stated a confidence, gave log-probabilities or was repeated:"
+        return Section("confidence", "Confidence", lead, [Missing(what, JUDGE)])
+    columns = [
+        *("source", "judge_id", "protocol", "constraint", "temperature", "confidence", "statistic"),
+        *("value", "low", "high", "n_items", "reason"),
+    ]
+    note = "Stated confidence, log-probability and repeat agreement side by side."
+    return Section(
+        "confidence", "Confidence", lead, [_plain("confidence-table", "Calibration", note, frame, columns)]
+    )
+
+
+def _costs(tables: Mapping[str, pd.DataFrame]) -> Section:
+    lead = (
+        "What the answers used, times the price table in the parameters. An unpriced judge "
+        "is unknown, not free."
+    )
+    missing = Missing("Nothing was asked in this run, so nothing was spent:", JUDGE)
+    note = "Shared calls are counted once."
+    return sections.table_section("costs", "Costs", lead, _some(tables, "cost_table"), note, missing)
+
+
+def _attributes(tables: Mapping[str, pd.DataFrame]) -> Section:
+    lead = (
+        "Which of two answers has more of an attribute, read in both orders; only what both "
+        "orders share counts."
+    )
+    coverage = _some(tables, "attribute_coverage")
+    command = "kedro run --env attributes --pipelines data_prep,judging,attributes"
+    if coverage is None:
+        return Section("attributes", "Attributes", lead, [Missing("No attribute was read here:", command)])
+    blocks: list[Block] = [
+        _plain(
+            "coverage-table",
+            "Coverage and position preference of attribute reads",
+            "Coverage: share of cells with the same direction in both orders. A judge that "
+            "names one position in "
+            "most reads is flagged; agreement below is over resolved cells only.",
+            coverage,
+        )
+    ]
+    for name, title, note in (
+        ("attribute_agreement", "Agreement on attributes", "Never read without joint coverage."),
+        ("attribute_table", "Attributes", "Detection, order consistency, and the core set of both medians."),
+    ):
+        frame = _some(tables, name)
+        if frame is not None:
+            blocks.append(_plain(name.replace("_", "-"), title, note, frame))
+    return Section("attributes", "Attributes", lead, blocks)
+
+
+def _adaptation(tables: Mapping[str, pd.DataFrame]) -> Section:
+    lead = "What adapting a judge to a source's labels gains on held-out pairs."
+    frame = _some(tables, "adaptation_table")
+    missing = Missing("Nothing was adapted here:", "kedro run --pipeline adaptation")
+    if frame is None:
+        return Section("adaptation", "Adaptation", lead, [missing])
+    simulated = bool(frame["simulated"].any())
+    mark = "SIMULATED: " if simulated else ""
+    blocks: list[Block] = [
+        _plain(
+            "adaptation-table",
+            f"{mark}Accuracy before and after",
+            "Delta in percentage points with its paired interval; an unparsed verdict is wrong.",
+            frame,
+        )
+    ]
+    curve = _some(tables, "sample_efficiency")
+    if curve is not None:
+        note = "Standard deviation over resamples of the training pairs; it is not an interval."
+        blocks.append(_plain("efficiency-table", f"{mark}Accuracy by number of labels", note, curve))
+    return Section("adaptation", "Adaptation", lead, blocks)
+
+
+def _data(tables: Mapping[str, pd.DataFrame]) -> Section:
+    pairs = tables["pairs"]
+    keys = ["source", "manipulation", "reference_kind"]
+    counts = (
+        pairs.groupby(keys, dropna=False, sort=True)
+        .agg(pairs=("pair_id", "size"), base_tasks=("base_id", "nunique"), judged=("pair_id", "size"))
+        .reset_index()
+    )
+    judged = set(tables["judged_pairs"]["pair_id"])
+    is_judged = pairs["pair_id"].isin(judged)
+    counts["judged"] = is_judged.groupby([pairs[k] for k in keys], dropna=False, sort=True).sum().to_numpy()
+    blocks: list[Block] = [
+        _plain("data-table", "Pairs", "Kinds of reference are never merged.", counts),
+    ]
+    for name, title in (
+        ("bank_design_check", "Design check of the bank"),
+        ("source_files", "Files that were read"),
+        ("split_report", "The 75/25 split"),
+    ):
+        frame = _some(tables, name)
+        if frame is not None:
+            blocks.append(_plain(name.replace("_", "-"), title, "", frame))
+    lead = "What was judged, where it comes from, and how the bank was checked."
+    return Section("data", "Data", lead, blocks)

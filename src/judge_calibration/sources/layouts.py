@@ -79,7 +79,7 @@ def _description(source: SourceFile, problems: Problems) -> dict[str, Any] | Non
         return None
     place = Path(source.layout) if own else _FOLDER / f"{source.layout}.yml"
     try:
-        described = yaml.safe_load(place.read_text("utf-8"))
+        described = yaml.load(place.read_text("utf-8"), yaml.CSafeLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         text = " ".join(str(error).split())[:200]
         problems.add(f"layout file {source.layout}", None, None, text, "a YAML file that can be read")

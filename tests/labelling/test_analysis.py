@@ -226,7 +226,9 @@ class TestReferences:
         labels = make_labels(rows)
         posterior, _ = fit_annotator_errors(labels)
         settled = settle_labels(_plan(pairs), labels, "majority", primaries=3)
-        out = human_ceiling(labels, pairs, settled, posterior, OPTIONS)
+        out = human_ceiling(
+            labels, pairs, settled, posterior, human_agreement(labels, pairs, OPTIONS), OPTIONS
+        )
         # Of three comparisons a pair, one agrees.
         assert _all(out, slice_by="all", comparison="annotator_annotator")["value"] == pytest.approx(1 / 3)
         assert _all(out, slice_by="all", comparison="annotator_dawid_skene")["value"] == pytest.approx(2 / 3)

@@ -1,4 +1,4 @@
-"""50,000 labels are validated and analysed in under 10 s."""
+"""50,000 labels are validated and analysed in under 10 s of processor time (a busy machine takes longer)."""
 
 import time
 
@@ -43,17 +43,17 @@ def test_fifty_thousand_labels_in_under_ten_seconds():
     assert len(rows) == 50_000
 
     times = {}
-    start = time.perf_counter()
+    start = time.process_time()
 
     def lap(name):
-        times[name] = round(time.perf_counter() - start - sum(times.values()), 2)
+        times[name] = round(time.process_time() - start - sum(times.values()), 2)
 
     labels = check_rows(rows, unblinding, packets, options, key).labels
     lap("validate")
     settled = settle_labels(plan, labels, options.adjudication)
     measure_progress(plan, labels, pairs, options.analysis.slice_by)
     lap("progress")
-    human_agreement(labels, pairs, options.analysis)
+    agreement = human_agreement(labels, pairs, options.analysis)
     human_confusion(labels, pairs)
     item_agreement(labels, pairs, options.analysis)
     lap("agreement")
@@ -65,7 +65,7 @@ def test_fifty_thousand_labels_in_under_ten_seconds():
     lap("expected")
     posterior, _ = fit_annotator_errors(labels)
     lap("errors")
-    human_ceiling(labels, pairs, settled, posterior, options.analysis)
+    human_ceiling(labels, pairs, settled, posterior, agreement, options.analysis)
     lap("ceiling")
     print(times)
     assert sum(times.values()) < LIMIT_S, times

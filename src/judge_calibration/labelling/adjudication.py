@@ -93,11 +93,12 @@ def settle_labels(
 
 
 def _joined(labels: pd.DataFrame, by: list[str], name: str) -> pd.DataFrame:
-    if labels.empty:
-        return pd.DataFrame(
-            {column: pd.Series([], dtype="str") for column in by} | {name: pd.Series([], dtype="object")}
-        )
-    return labels.groupby(by, dropna=False)["label"].agg(list).rename(name).reset_index()
+    """Return the labels of each cell as a list, in the order of the rows."""
+    given: dict[tuple[object, ...], list[str]] = {}
+    for *cell, label in labels[[*by, "label"]].astype("object").itertuples(index=False, name=None):
+        given.setdefault(tuple(None if value != value else value for value in cell), []).append(label)
+    frame = pd.DataFrame(list(given), columns=by).astype("str")
+    return frame.assign(**{name: pd.Series(list(given.values()), dtype="object")})
 
 
 def _settle(

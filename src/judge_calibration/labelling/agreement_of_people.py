@@ -125,7 +125,7 @@ def human_agreement(
                 table = (
                     label_counts(own[own["attribute"] == slice_])
                     if attribute
-                    else counts[counts.index.isin(chosen["pair_id"])]
+                    else counts.loc[chosen["pair"].unique()]
                 )
                 if attribute and alphabet == "decisive":
                     table = table.assign(TIE=0, ABSTAIN=0)
@@ -177,13 +177,13 @@ def _row(
         "slice": slice_,
         "annotators": annotators,
         "labels": labels,
-        "n_pairs": chosen["pair_id"].nunique(),
+        "n_pairs": chosen["pair"].nunique(),
     }
 
 
 def _raw(chosen: pd.DataFrame) -> Rate:
     same = (chosen["label_1"] == chosen["label_2"]).to_numpy(dtype=np.float64)
-    return Rate(same, np.ones(len(chosen)), chosen["base_id"])
+    return Rate(same, np.ones(len(chosen)), chosen["cluster"])
 
 
 def item_agreement(labels: pd.DataFrame, pairs: pd.DataFrame, options: AnalysisOptions) -> pd.DataFrame:
@@ -204,6 +204,8 @@ def item_agreement(labels: pd.DataFrame, pairs: pd.DataFrame, options: AnalysisO
     frames = []
     for kind, own in overall.groupby("kind", sort=True):
         counts = label_counts(own)
+        names = own.drop_duplicates("pair").set_index("pair")["pair_id"].sort_index()
+        counts = counts.loc[names.index].set_index(names)
         n = counts.sum(axis=1)
         agreeing = (counts * (counts - 1)).sum(axis=1)
         raw = (agreeing / (n * (n - 1)).where(n > 1)).astype("float64")

@@ -55,7 +55,7 @@ def _with_others(own: pd.DataFrame) -> pd.DataFrame:
             {
                 "annotator_id": both[name],
                 "pair_id": both["pair_id"],
-                "base_id": both["base_id"],
+                "cluster": both["cluster"],
                 "kind": both["kind"],
                 "same": same,
             }
@@ -67,13 +67,13 @@ def _with_others(own: pd.DataFrame) -> pd.DataFrame:
 
 def _rates_of(rows: pd.DataFrame, others: pd.DataFrame, settled: pd.Series) -> dict[str, Rate]:
     """Return the rates of one annotator (or one block of time)."""
-    clusters = rows["base_id"]
+    clusters = rows["cluster"]
     ones = np.ones(len(rows))
     expected = rows["expected"].notna()
     verdict = rows["pair_id"].map(settled)
     known = rows["decisive"] & rows["known_order"]
     return {
-        "agreement_with_others": Rate(others["same"], np.ones(len(others)), others["base_id"]),
+        "agreement_with_others": Rate(others["same"], np.ones(len(others)), others["cluster"]),
         "upheld_when_disputed": Rate((rows["label"] == verdict) & verdict.notna(), verdict.notna(), clusters),
         "agreement_with_expected": Rate((rows["label"] == rows["expected"]) & expected, expected, clusters),
         "first_position": Rate(rows["first_won"] & known, known, clusters),

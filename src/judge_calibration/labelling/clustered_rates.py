@@ -26,8 +26,8 @@ class Rate(NamedTuple):
     ----------
     numerator, denominator : array-like of shape (n_rows,)
         Contributions of the rows; the share is the ratio of the sums.
-    clusters : array-like of str, shape (n_rows,)
-        Base task of each row.
+    clusters : array-like of int or str, shape (n_rows,)
+        Base task of each row (codes are faster than ids).
     signed : bool
         Whether the numerator may be negative (a difference and not a share).
     """
@@ -63,8 +63,7 @@ def estimate_rates(rates: list[Rate], options: AnalysisOptions) -> pd.DataFrame:
     if not rates:
         return _typed(pd.DataFrame(columns=RATE_COLUMNS))
     lengths = [len(np.asarray(rate.denominator)) for rate in rates]
-    ids = pd.concat([pd.Series(np.asarray(rate.clusters, dtype=object)) for rate in rates], ignore_index=True)
-    found = cluster_codes(ids)
+    found = cluster_codes(pd.Series(np.concatenate([np.asarray(rate.clusters) for rate in rates])))
     starts = np.cumsum([0, *lengths])
     over = np.zeros((max(found.size, 1), len(rates)))
     under = np.zeros_like(over)

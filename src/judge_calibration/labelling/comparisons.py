@@ -9,7 +9,8 @@ from judge_calibration import schemas
 
 COMPARISON_COLUMNS = [
     "pair_id",
-    "base_id",
+    "pair",
+    "cluster",
     "attribute",
     "kind",
     "annotator_1",
@@ -20,9 +21,15 @@ COMPARISON_COLUMNS = [
 
 
 def primary_labels(labels: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the independent labels with their base task; adjudications are not independent and left out."""
-    primary = labels[labels["stage"] == "primary"]
-    return primary.merge(pairs[["pair_id", "base_id"]], on="pair_id", how="left")
+    """Return the independent labels with codes of their pair (``pair``) and base task (``cluster``).
+
+    Adjudications are left out: an adjudicator is called where two differ, so they are not independent.
+    """
+    primary = labels[labels["stage"] == "primary"].reset_index(drop=True)
+    clusters = pd.Series(pd.factorize(pairs["base_id"])[0], index=pairs["pair_id"])
+    return primary.assign(
+        cluster=primary["pair_id"].map(clusters), pair=pd.factorize(primary["pair_id"], sort=True)[0]
+    )
 
 
 def compare_people(primary: pd.DataFrame) -> pd.DataFrame:
@@ -31,7 +38,7 @@ def compare_people(primary: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     primary : pandas.DataFrame
-        Labels with base_id, one a person, pair and attribute.
+        Labels with their codes, one a person, pair and attribute.
 
     Returns
     -------
@@ -39,7 +46,7 @@ def compare_people(primary: pd.DataFrame) -> pd.DataFrame:
         COMPARISON_COLUMNS. A person is never compared with himself or herself, nor a label of one kind
         (human) with one of another (ai, simulated).
     """
-    wanted = ["pair_id", "base_id", "attribute", "kind", "annotator_id", "label"]
+    wanted = ["pair_id", "pair", "cluster", "attribute", "kind", "annotator_id", "label"]
     ordered = primary[wanted].sort_values("annotator_id", kind="stable").reset_index(drop=True)
     # Row numbers within a cell of pair, attribute and kind: each meets every later one.
     cell = ordered.groupby(["pair_id", "attribute", "kind"], dropna=False, sort=True).ngroup().to_numpy()
@@ -64,15 +71,21 @@ def compare_people(primary: pd.DataFrame) -> pd.DataFrame:
 
 
 def label_counts(primary: pd.DataFrame) -> pd.DataFrame:
-    """Return how many people gave each pair each label: index pair_id, columns A, B, TIE, ABSTAIN."""
-    counts = pd.crosstab(primary["pair_id"], primary["label"])
-    return counts.reindex(columns=list(schemas.VERDICTS), fill_value=0)
+    """Return how many people gave each label: a row a pair code, columns A, B, TIE, ABSTAIN."""
+    k = len(schemas.VERDICTS)
+    pair = primary["pair"].to_numpy(dtype=np.int64)
+    n = int(pair.max()) + 1 if len(pair) else 0
+    table = np.bincount(pair * k + label_codes(primary["label"]), minlength=n * k).reshape(n, k)
+    return pd.DataFrame(table, columns=list(schemas.VERDICTS))
+
+
+def label_codes(labels: pd.Series) -> np.ndarray:
+    """Return each label's place in the alphabet A, B, TIE, ABSTAIN."""
+    return pd.Categorical(labels, categories=list(schemas.VERDICTS)).codes.astype(np.int64)
 
 
 def confusion_of(comparisons: pd.DataFrame) -> np.ndarray:
     """Return the 4 x 4 table of label_1 (rows) against label_2."""
     k = len(schemas.VERDICTS)
-    codes = {label: place for place, label in enumerate(schemas.VERDICTS)}
-    one = comparisons["label_1"].map(codes).to_numpy(dtype=np.int64)
-    two = comparisons["label_2"].map(codes).to_numpy(dtype=np.int64)
+    one, two = label_codes(comparisons["label_1"]), label_codes(comparisons["label_2"])
     return np.bincount(one * k + two, minlength=k * k).reshape(k, k)

@@ -66,10 +66,9 @@ class RoundKey:
     def digest(self, purpose: str, *parts: str) -> bytes:
         """Return 32 bytes that depend on the key, the purpose and the parts, and tell nothing of them."""
         # Lengths before the parts: ("ab", "c") and ("a", "bc") must differ.
-        message = b"".join(
-            len(part.encode()).to_bytes(8, "big") + part.encode() for part in (purpose, *parts)
-        )
-        return hmac.new(self._key, message, hashlib.sha256).digest()
+        encoded = [part.encode() for part in (purpose, *parts)]
+        message = b"".join([len(part).to_bytes(8, "big") + part for part in encoded])
+        return hmac.digest(self._key, message, "sha256")
 
     def uniform(self, purpose: str, *parts: str) -> float:
         """Return a number in [0, 1) by the same rule, for draws that adding rows does not move."""

@@ -134,10 +134,16 @@ def _may_label(annotator: AnnotatorOptions, slot: _Slot) -> bool:
 
 
 def _choose(
-    slot: _Slot, holders: set[str], annotators: dict[str, AnnotatorOptions], load: _Load, key: RoundKey
+    slot: _Slot,
+    holders: set[str],
+    annotators: dict[str, AnnotatorOptions],
+    lots: dict[str, int],
+    load: _Load,
+    key: RoundKey,
 ) -> str | None:
     """Return the annotator with the least to do of those who may label this slot, or None."""
-    best: tuple[tuple[float, float], str] | None = None
+    best: tuple[tuple[float, int], str] | None = None
+    turn = int.from_bytes(key.digest("assign", slot.pair_id, slot.stage, str(slot.number))[:8], "big")
     for code, annotator in annotators.items():
         if code in holders or not _may_label(annotator, slot):
             continue
@@ -151,7 +157,8 @@ def _choose(
             + 3.0 * load.base[code, slot.base_id]
             + 0.25 * sum(load.together[min(code, other), max(code, other)] for other in holders)
         )
-        tie_break = key.uniform("assign", slot.pair_id, slot.stage, str(slot.number), code)
+        # One hash a slot, mixed with one a person: as good as a hash for both, and faster.
+        tie_break = ((turn ^ lots[code]) * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
         if best is None or (cost, tie_break) < best[0]:
             best = ((cost, tie_break), code)
     return best[1] if best else None
@@ -190,6 +197,7 @@ def _fill(
     slots: list[_Slot], taken: list[_Slot], options: AnnotationOptions, key: RoundKey, gone: set[str]
 ) -> None:
     annotators = {a.code: a for a in options.annotators if a.code not in gone}
+    lots = {code: int.from_bytes(key.digest("lot", code)[:8], "big") for code in annotators}
     load = _Load()
     holders: dict[str, set[str]] = defaultdict(set)
     for slot in taken:
@@ -200,7 +208,7 @@ def _fill(
         if slot.status != "handed_over":
             load.add(slot, slot.code, holders[slot.pair_id] - {slot.code})
     for slot in slots:
-        code = _choose(slot, holders[slot.pair_id], annotators, load, key)
+        code = _choose(slot, holders[slot.pair_id], annotators, lots, load, key)
         if code is None:
             slot.status, slot.reason = "unassigned", "no_competent_annotator_free"
             continue

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from judge_calibration import schemas
-from judge_calibration.labelling.agreement_of_people import human_agreement
 from judge_calibration.labelling.clustered_rates import RATE_COLUMNS, Rate, estimate_rates
 from judge_calibration.labelling.comparisons import primary_labels
 from judge_calibration.metrics.dawid_skene import dawid_skene
@@ -45,7 +44,8 @@ def expected_relationship(
         relationship and people's labels stay two kinds of reference: this table compares them, it merges
         nothing.
     """
-    facts = pairs.set_index("pair_id")[["base_id", "expected", "modified", "manipulation", "difficulty"]]
+    facts = pairs.assign(cluster=pd.factorize(pairs["base_id"])[0]).set_index("pair_id")
+    facts = facts[["cluster", "expected", "modified", "manipulation", "difficulty"]]
     primary = labels[(labels["stage"] == "primary") & labels["attribute"].isna()]
     single = primary[["pair_id", "kind", "label"]].assign(stage="individual")
     settled = adjudicated[adjudicated["attribute"].isna() & adjudicated["label"].notna()]
@@ -64,7 +64,7 @@ def expected_relationship(
 
 
 def _expected_rates(group: pd.DataFrame) -> dict[str, Rate]:
-    base, ones = group["base_id"], np.ones(len(group))
+    base, ones = group["cluster"], np.ones(len(group))
     out = {
         "as_expected": Rate(group["label"] == group["expected"], ones, base),
         "abstained": Rate(group["label"] == "ABSTAIN", ones, base),
@@ -141,15 +141,19 @@ def _fit(own: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
             posterior.assign(label=None, undefined=reason, **nothing),
             errors.assign(probability=np.nan, undefined=reason),
         )
-    votes = np.zeros((len(items), len(people), k))
-    votes[item, person, label] = 1
-    model = dawid_skene(votes)
-    best = model.posterior.max(axis=1, keepdims=True)
-    sole = np.isclose(model.posterior, best, rtol=0, atol=1e-9).sum(axis=1) == 1
-    likely = np.array(names, dtype=object)[model.posterior.argmax(axis=1)]
+    # Pairs with the same labels of the same people are fitted once, with their number as weight.
+    said = np.full((len(items), len(people)), -1, dtype=np.int8)
+    said[item, person] = label
+    patterns, which, times = np.unique(said, axis=0, return_inverse=True, return_counts=True)
+    votes = (patterns[:, :, None] == np.arange(k)).astype(np.float64)
+    model = dawid_skene(votes, weights=times)
+    each = model.posterior[which.ravel()]
+    best = each.max(axis=1, keepdims=True)
+    sole = np.isclose(each, best, rtol=0, atol=1e-9).sum(axis=1) == 1
+    likely = np.array(names, dtype=object)[each.argmax(axis=1)]
     posterior["label"] = [label if one else None for label, one in zip(likely, sole, strict=True)]
     posterior["undefined"] = [None if one else "labels_equally_likely" for one in sole]
-    posterior[names] = model.posterior
+    posterior[names] = each
     return posterior, errors.assign(probability=model.confusion.ravel(), undefined=None)
 
 
@@ -158,6 +162,7 @@ def human_ceiling(
     pairs: pd.DataFrame,
     adjudicated: pd.DataFrame,
     posterior: pd.DataFrame,
+    agreement: pd.DataFrame,
     options: AnalysisOptions,
 ) -> pd.DataFrame:
     """Return how well people themselves agree with what judges are measured against.
@@ -167,6 +172,8 @@ def human_ceiling(
     labels, pairs, adjudicated, posterior : pandas.DataFrame
         Individual and adjudicated labels, pairs, and the posterior labels of
         :func:`fit_annotator_errors`.
+    agreement : pandas.DataFrame
+        The table of :func:`~judge_calibration.labelling.agreement_of_people.human_agreement`.
     options : AnalysisOptions
         Slices, resamples, confidence.
 
@@ -177,7 +184,6 @@ def human_ceiling(
         ``annotator_adjudicated`` and ``annotator_dawid_skene``, which flatter people, because those labels
         are made from the annotators' own.
     """
-    agreement = human_agreement(labels, pairs, options)
     pooled = agreement[
         (agreement["annotators"] == "all")
         & (agreement["labels"] == "all")
@@ -213,7 +219,7 @@ def human_ceiling(
                         {"kind": kind, "slice_by": slice_by, "slice": value, "comparison": comparison}
                     )
                     there = against[places].notna()
-                    rates.append(Rate(same[places] * there, there, rows["base_id"][places]))
+                    rates.append(Rate(same[places] * there, there, rows["cluster"][places]))
     return pd.concat([among, _table(keys, rates, CEILING_COLUMNS, options)], ignore_index=True)
 
 

@@ -209,7 +209,7 @@ def study_results(
     """
     primary = primary_labels(labels, pairs)
     primary = primary[primary["pair_id"].isin(cases["pair_id"])]
-    base = pairs.set_index("pair_id")["base_id"]
+    clusters = pd.Series(pd.factorize(pairs["base_id"])[0], index=pairs["pair_id"])
     witnesses = set(cases.loc[cases["role"] == "witness", "pair_id"])
     keys: list[dict[str, object]] = []
     rates: list[Rate] = []
@@ -219,7 +219,7 @@ def study_results(
         comparisons = comparisons[both]
         given = own[["pair_id", "annotator_id", "attribute", "label"]]
         answers = asked.merge(given, on=["pair_id", "annotator_id", "attribute"], how="left")
-        answers["base_id"] = answers["pair_id"].map(base)
+        answers["cluster"] = answers["pair_id"].map(clusters)
         for name, members in (("all", set(cases["pair_id"])), ("witnesses", witnesses)):
             pair_rows = comparisons[comparisons["pair_id"].isin(members)]
             answer_rows = answers[answers["pair_id"].isin(members)]
@@ -244,7 +244,7 @@ def study_results(
                             "highest_item": per_item.max() if len(per_item) else np.nan,
                         }
                     )
-                    rates.append(Rate(hits, np.ones(len(rows)), rows["base_id"]))
+                    rates.append(Rate(hits, np.ones(len(rows)), rows["cluster"]))
     frame = pd.concat([pd.DataFrame(keys), estimate_rates(rates, options)], axis=1)
     frame = frame.reindex(columns=STUDY_COLUMNS)
     return frame.astype(

@@ -7,7 +7,8 @@ import logging
 import pandas as pd
 
 from judge_calibration.labelling.adjudication import measure_progress, queue_disagreements, settle_labels
-from judge_calibration.labelling.agreement_of_people import human_agreement, human_confusion, item_agreement
+from judge_calibration.labelling.agreement_of_people import human_agreement as agreement_of_people
+from judge_calibration.labelling.agreement_of_people import human_confusion, item_agreement
 from judge_calibration.labelling.annotators import annotator_drift, annotator_table
 from judge_calibration.labelling.handing_out import round_files
 from judge_calibration.labelling.identity import RoundKey
@@ -146,7 +147,7 @@ def analyse_agreement(
     labels: pd.DataFrame, pairs: pd.DataFrame, options: AnnotationOptions
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return how far people agree, whom they confuse with whom, and how far they agree on each pair."""
-    agreement = human_agreement(labels, pairs, options.analysis)
+    agreement = agreement_of_people(labels, pairs, options.analysis)
     items = item_agreement(labels, pairs, options.analysis)
     return (
         _marked(agreement, options),
@@ -164,12 +165,16 @@ def analyse_annotators(
 
 
 def compare_with_references(
-    labels: pd.DataFrame, pairs: pd.DataFrame, adjudicated_labels: pd.DataFrame, options: AnnotationOptions
+    labels: pd.DataFrame,
+    pairs: pd.DataFrame,
+    adjudicated_labels: pd.DataFrame,
+    human_agreement: pd.DataFrame,
+    options: AnnotationOptions,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return people against the constructed relationship, likely labels, annotators' errors, the ceiling."""
     expected = expected_relationship(labels, pairs, adjudicated_labels, options.analysis)
     posterior, errors = fit_annotator_errors(labels)
-    ceiling = human_ceiling(labels, pairs, adjudicated_labels, posterior, options.analysis)
+    ceiling = human_ceiling(labels, pairs, adjudicated_labels, posterior, human_agreement, options.analysis)
     return (
         _marked(expected, options),
         _marked(posterior, options),

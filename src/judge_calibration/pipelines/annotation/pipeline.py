@@ -103,7 +103,7 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
             ),
             Node(
                 func=nodes.compare_with_references,
-                inputs=["labels", "pairs", "adjudicated_labels", OPTIONS],
+                inputs=["labels", "pairs", "adjudicated_labels", "human_agreement", OPTIONS],
                 outputs=["expected_relationship", "likely_labels", "annotator_errors", "human_ceiling"],
                 name="compare_with_references",
             ),

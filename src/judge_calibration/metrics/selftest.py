@@ -166,7 +166,7 @@ def _check_tables(tally: _Tally, data: Planted, options: SelfTestOptions, seed: 
     ordinary = data.pairs[data.pairs["source"] == ORDINARY]
     verdicts = data.verdicts[data.verdicts["pair_id"].isin(ordinary["pair_id"])]
     trust = trust_table(verdicts, ordinary, reporting).set_index("judge_id").to_dict("index")
-    changed = data.pairs[data.pairs["source"] != ORDINARY]
+    changed = data.pairs[data.pairs["source"] != ORDINARY].assign(source="changed")
     verdicts = data.verdicts[data.verdicts["pair_id"].isin(changed["pair_id"])]
     found = manipulation_table(verdicts, changed, reporting)
     found = found[found["slice_by"] == "manipulation"].set_index(["judge_id", "statistic"])

@@ -20,7 +20,7 @@ import pandas as pd
 from judge_calibration import schemas
 from judge_calibration.errors import OptionsError, Problem
 from judge_calibration.judges.budget import Cost, check_prices
-from judge_calibration.judges.engines.local import LocalEngine, Summary, fill_in, stored_cost
+from judge_calibration.judges.engines.local import SUBSTITUTES, LocalEngine, Summary, fill_in, stored_cost
 from judge_calibration.judges.engines.setup import AskSetup, Block
 from judge_calibration.judges.failures import Attempt
 from judge_calibration.judges.lock import owned_lock
@@ -87,7 +87,7 @@ def _depths(planned: Sequence[PlannedCall]) -> dict[str, int]:
     """How many calls have to be answered one after the other before each call can be asked."""
     needs = {
         call.call_id: tuple((json.loads(call.request).get("substitutions") or {}).values())
-        if '"substitutions":{"' in call.request
+        if SUBSTITUTES in call.request
         else ()
         for call in planned
     }
@@ -263,7 +263,7 @@ def collect(planned: Sequence[PlannedCall], folder: Path) -> tuple[pd.DataFrame,
     rows = []
     for call in sorted(planned, key=lambda call: call.call_id):
         request = call.request
-        if '"substitutions":{"' in request:
+        if SUBSTITUTES in request:
             request = _as_sent(request, answers)
         answer = answers.get(call.call_id)
         if answer is not None:

@@ -412,7 +412,10 @@ class StoreReader:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._verified: set[str] = set()
-        self._ids: dict[str, Any] = {}
+        self._looked = False
+        self._files: list[str] = []
+        self._prefixes: Any = ()
+        self._numbers: Any = ()
 
     def open_files(self) -> list[Path]:
         """Return the SQLite files of the shards that are being asked."""
@@ -437,47 +440,55 @@ class StoreReader:
             )
         self._verified.add(path.name)
 
-    def _sealed_ids(self, path: Path) -> Any:
-        """Sorted 64-bit beginnings of a sealed shard's call_ids."""
+    def _refresh(self) -> None:
+        """Take the files that were sealed since the last look into the index.
+
+        The index has 12 bytes an answer: the first 64 bits of its call_id, and the number of its file.
+        """
         import numpy as np
         import pyarrow.parquet as pq
 
-        if path.name not in self._ids:
+        known = set(self._files)
+        prefixes = [np.asarray(self._prefixes, np.uint64)]
+        numbers = [np.asarray(self._numbers, np.uint32)]
+        for path in self.sealed_files(_ANSWERS):
+            if path.name in known:
+                continue
             self._verify(path)
             column = pq.read_table(path, columns=["call_id"]).column("call_id").to_pylist()
-            self._ids[path.name] = np.sort(
-                np.fromiter((_prefix(call_id) for call_id in column), np.uint64, len(column))
-            )
-        return self._ids[path.name]
+            prefixes.append(np.fromiter(map(_prefix, column), np.uint64, len(column)))
+            numbers.append(np.full(len(column), len(self._files), np.uint32))
+            self._files.append(path.name)
+        if len(prefixes) > 1:
+            joined = np.concatenate(prefixes)
+            order = np.argsort(joined, kind="stable")
+            self._prefixes, self._numbers = joined[order], np.concatenate(numbers)[order]
 
-    def _sealed_with(self, wanted: set[str], ending: str, name: str | None) -> Iterator[Path]:
-        """Sealed files that may hold some of the calls; those of the shard `name` first."""
+    def _indexed(self, wanted: set[str]) -> list[Path]:
+        """Sealed files of the index that hold some of the calls."""
         import numpy as np
 
-        files = self.sealed_files(ending)
-        if name is not None:
-            files.sort(key=lambda path: not path.name.startswith(name))
-        prefixes = np.sort(np.fromiter(map(_prefix, wanted), np.uint64, len(wanted)))
-        for path in files:
-            if not wanted:
-                return
-            if ending == _ANSWERS and not np.isin(prefixes, self._sealed_ids(path)).any():
-                continue
-            yield path
+        asked = np.fromiter(map(_prefix, wanted), np.uint64, len(wanted))
+        left = np.searchsorted(self._prefixes, asked, "left")
+        right = np.searchsorted(self._prefixes, asked, "right")
+        numbers = {
+            int(number)
+            for low, high in zip(left, right, strict=True)
+            if high > low
+            for number in self._numbers[low:high]
+        }
+        return [self.folder / "sealed" / self._files[number] for number in sorted(numbers)]
 
-    def _sealed_rows(
-        self, wanted: set[str], columns: Sequence[str], ending: str, name: str | None
-    ) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, path: Path, wanted: set[str], columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
+        self._verify(path)
+        table = pq.read_table(path, columns=list(columns))
         ids = pa.array(sorted(wanted), pa.large_string())
-        for path in self._sealed_with(wanted, ending, name):
-            self._verify(path)
-            table = pq.read_table(path, columns=list(columns))
-            kept = table.filter(pc.is_in(table.column("call_id"), value_set=ids))
-            yield from zip(*(kept.column(column).to_pylist() for column in columns), strict=True)
+        kept = table.filter(pc.is_in(table.column("call_id"), value_set=ids))
+        yield from zip(*(kept.column(column).to_pylist() for column in columns), strict=True)
 
     def _open_rows(self, table: str, columns: Sequence[str], wanted: set[str]) -> Iterator[tuple[Any, ...]]:
         for path in self.open_files():
@@ -504,7 +515,9 @@ class StoreReader:
         ----------
         call_ids : iterable of str
         name : str, optional
-            The shard where they are looked for first.
+            The shard where they belong. It is looked at first; beside it only shards that were sealed before
+            this reader's first look are, for a run looks for answers of earlier runs, and should not read
+            its own shards again and again.
 
         Raises
         ------
@@ -515,13 +528,23 @@ class StoreReader:
         found: dict[str, StoredAnswer] = {}
         if not wanted:
             return found
-        for row in self._open_rows("answers", _ANSWER_COLUMNS, wanted):
-            found.setdefault(row[0], StoredAnswer(*row))
-        left = wanted - set(found)
-        if left:
-            for row in self._sealed_rows(left, _ANSWER_COLUMNS, _ANSWERS, name):
+
+        def take(rows: Iterable[tuple[Any, ...]]) -> None:
+            for row in rows:
                 found.setdefault(row[0], StoredAnswer(*row))
-                left.discard(row[0])
+                wanted.discard(row[0])
+
+        take(self._open_rows("answers", _ANSWER_COLUMNS, wanted))
+        if name is not None and wanted:
+            for path in sorted((self.folder / "sealed").glob(f"{name}-*{_ANSWERS}")):
+                if _sidecar(path).exists():
+                    take(self._rows(path, wanted, _ANSWER_COLUMNS))
+        if wanted:
+            if name is None or not self._looked:
+                self._refresh()
+                self._looked = True
+            for path in self._indexed(wanted):
+                take(self._rows(path, wanted, _ANSWER_COLUMNS))
         return found
 
     def attempts(
@@ -531,14 +554,9 @@ class StoreReader:
         wanted = set(call_ids)
         if not wanted:
             return []
-        rows = {
-            tuple(row): dict(zip(columns, row, strict=True))
-            for source in (
-                self._open_rows("attempts", columns, wanted),
-                self._sealed_rows(set(wanted), columns, _ATTEMPTS, None),
-            )
-            for row in source
-        }
+        sources = [self._open_rows("attempts", columns, wanted)]
+        sources += [self._rows(path, wanted, columns) for path in self.sealed_files(_ATTEMPTS)]
+        rows = {tuple(row): dict(zip(columns, row, strict=True)) for source in sources for row in source}
         order = [name for name in ("call_id", "started_at", "number") if name in columns]
         return sorted(rows.values(), key=lambda row: tuple(row[name] for name in order))
 

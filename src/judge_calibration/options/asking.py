@@ -139,8 +139,8 @@ class AskingOptions(Options):
     """Ask nothing: use the store's answers only, and the last recorded failure for the rest."""
     budget: BudgetOptions = BudgetOptions()
     """Caps for the whole run, over all judges."""
-    shard_calls: int = Field(default=20_000, ge=1, le=1_000_000)
-    """Planned calls a shard of the store."""
+    shard_calls: int = Field(default=5_000, ge=1, le=1_000_000)
+    """Planned calls a shard of the store; two shards' calls are in memory at once."""
     progress: bool | None = None
     """Progress bar; null: only where the error output is a terminal."""
     most_failures: int | None = Field(default=200, ge=1)

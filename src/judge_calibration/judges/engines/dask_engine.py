@@ -13,17 +13,19 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from judge_calibration.errors import JudgeCalibrationError
 from judge_calibration.judges.budget import Cost, most_cost
-from judge_calibration.judges.engines.local import LocalEngine, Summary
+from judge_calibration.judges.engines.local import SUBSTITUTES, LocalEngine, Summary
 from judge_calibration.judges.engines.setup import AskSetup, Block
 from judge_calibration.judges.failures import StoppedError
 from judge_calibration.judges.lock import waiting_lock
 from judge_calibration.judges.progress import Progress
+from judge_calibration.judges.store import StoreReader
 from judge_calibration.options.asking import BudgetOptions, TransportOptions
-
 
 _CONNECT_WITHIN: Final = "20s"
 
@@ -35,7 +37,13 @@ class DaskError(JudgeCalibrationError):
 def ask_block(setup: AskSetup, block: Block) -> Summary:
     """Ask one block, in the process of a worker."""
     with waiting_lock(setup.folder / "open" / f"{block.name}.lock"):
-        return LocalEngine(setup).run([block])
+        return LocalEngine(setup, reader=_reader(setup.folder, setup.run_id)).run([block])
+
+
+@cache
+def _reader(folder: Path, run_id: str) -> StoreReader:
+    """The worker's reader: what earlier runs sealed is looked through once a process, not once a block."""
+    return StoreReader(folder)
 
 
 @dataclass
@@ -74,6 +82,17 @@ class _Allowance:
         return _within(total, self.left()) and all(
             _within(cost, self.left(judge_id)) for judge_id, cost in bounds.items()
         )
+
+
+def _needs(block: Block) -> set[str]:
+    """Calls of other blocks that this one builds upon."""
+    own = {call.call_id for call in block.calls}
+    return {
+        needed
+        for call in block.calls
+        if SUBSTITUTES in call.request
+        for needed in json.loads(call.request)["substitutions"].values()
+    } - own
 
 
 def _within(cost: Cost, caps: BudgetOptions) -> bool:
@@ -154,7 +173,7 @@ class DaskEngine:
         workers = max(1, len(client.scheduler_info()["workers"]))
         shared = self._shared(workers)
         summary = Summary()
-        in_flight: dict[Any, dict[str, Cost]] = {}
+        in_flight: dict[Any, tuple[frozenset[str], dict[str, Cost]]] = {}
         waiting: deque[Block] = deque()
         ended = False
         try:
@@ -165,19 +184,22 @@ class DaskEngine:
                     if block is not None:
                         waiting.append(block)
                 while waiting:
+                    if _needs(waiting[0]) & {name for ids, _ in in_flight.values() for name in ids}:
+                        break  # it builds upon answers that are on their way
                     bounds = _bounds(waiting[0], self._setup.judges) if allowance.capped else {}
                     if in_flight and not allowance.fits(bounds):
                         break  # what is in flight may cost less than it was promised
                     setup = _within_allowance(shared, allowance, bounds)
-                    task = client.submit(ask_block, setup, waiting.popleft(), pure=False)
-                    in_flight[task] = bounds
+                    block = waiting.popleft()
+                    task = client.submit(ask_block, setup, block, pure=False)
+                    in_flight[task] = (frozenset(call.call_id for call in block.calls), bounds)
                     for judge_id, cost in bounds.items():
                         allowance.spend(judge_id, cost)
                 if not in_flight:
                     return summary
                 done, _ = wait(list(in_flight), return_when="FIRST_COMPLETED")
                 for task in done:
-                    bounds = in_flight.pop(task)
+                    _, bounds = in_flight.pop(task)
                     for judge_id, cost in bounds.items():
                         allowance.spend(judge_id, Cost() - cost)
                     self._add(summary, task.result(), allowance, list(bounds))

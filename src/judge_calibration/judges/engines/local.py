@@ -32,7 +32,7 @@ from judge_calibration.text import canonical_json, from_storable, sha256_of
 
 _BLOCKS_AT_ONCE: Final = 2
 _EMBEDDED: Final = "embedded/"
-_SUBSTITUTES: Final = '"substitutions":{"'
+SUBSTITUTES: Final = '"substitutions":{"'
 """How the canonical JSON of a request that builds upon another call looks."""
 _LONGEST_DRAIN_S: Final = 60.0
 
@@ -106,11 +106,13 @@ class LocalEngine:
         The store's lock is held by the caller.
     total : int, optional
         Planned calls, for the progress bar.
+    reader : StoreReader, optional
+        One that has looked at the store before.
     """
 
-    def __init__(self, setup: AskSetup, total: int | None = None) -> None:
+    def __init__(self, setup: AskSetup, total: int | None = None, reader: StoreReader | None = None) -> None:
         self._setup = setup
-        self._reader = StoreReader(setup.folder)
+        self._reader = reader or StoreReader(setup.folder)
         self._progress = Progress(total, setup.options.progress)
         self._summary = Summary()
         self._providers: dict[str, _Provider] = {}
@@ -238,7 +240,7 @@ class LocalEngine:
         needed = {
             call_id
             for call in calls
-            if _SUBSTITUTES in call.request
+            if SUBSTITUTES in call.request
             for call_id in (json.loads(call.request).get("substitutions") or {}).values()
         } - set(self._needed)
         elsewhere = [name for name in needed if name not in stored and name not in self._pending]

@@ -9,7 +9,6 @@ import pandas as pd
 
 from judge_calibration.profiles.cube import ReadCube
 
-
 COLUMNS = ("attribute", "detection", "order_consistency", "n_judges", "core", "undefined")
 
 

@@ -7,7 +7,6 @@ import pandas as pd
 
 from judge_calibration.profiles.cube import ReadCube
 
-
 COLUMNS = (
     *("judge_id", "reads", "valid", "resolved", "coverage", "first_share"),
     *("order_consistency", "position_biased", "undefined"),

@@ -9,7 +9,6 @@ import pandas as pd
 
 from judge_calibration.metrics.logistic import fit_logistic
 
-
 PROFILE_COLUMNS = ("judge_id", "attribute", "resolution", "weight", "n_verdicts", "undefined")
 
 

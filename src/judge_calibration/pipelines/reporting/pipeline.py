@@ -6,7 +6,38 @@ from typing import Any
 
 from kedro.pipeline import Node, Pipeline
 
-from judge_calibration.pipelines.reporting import decisions, nodes
+from judge_calibration.pipelines.reporting import decisions, nodes, report_nodes
+
+# Every table that the page shows, under its own name.
+REPORTED = (
+    "trust_table",
+    "outcome_table",
+    "position_table",
+    "manipulation_table",
+    "paired_differences",
+    "format_dispersion",
+    "temperature_table",
+    "regions",
+    "remedies",
+    "paradigms",
+    "confidence_table",
+    "selective_table",
+    "agreement_table",
+    "confusion_table",
+    "cost_table",
+    "label_progress",
+    "labels",
+    "attribute_coverage",
+    "attribute_table",
+    "attribute_agreement",
+    "adaptation_table",
+    "sample_efficiency",
+    "split_report",
+    "bank_design_check",
+    "source_files",
+    "pairs",
+    "judged_pairs",
+)
 
 
 def create_pipeline(**kwargs: Any) -> Pipeline:
@@ -103,6 +134,25 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
                 inputs="params:reporting",
                 outputs="selftest_table",
                 name="check_instrument",
+            ),
+            Node(
+                func=report_nodes.draw_figures,
+                inputs=["trust_table", "outcome_table", "params:reporting"],
+                outputs=["figure_trust_plane", "figure_ceiling", "figure_outcomes"],
+                name="draw_figures",
+            ),
+            Node(
+                func=report_nodes.write_judge_cards,
+                inputs=["trust_table", "outcome_table", "instruments", "params:reporting"],
+                outputs="judge_card",
+                name="write_judge_cards",
+            ),
+            Node(
+                func=report_nodes.write_report,
+                inputs={"instruments": "instruments", "options": "params:reporting"}
+                | {name: name for name in REPORTED},
+                outputs="report",
+                name="write_report",
             ),
         ]
     )

@@ -7,7 +7,7 @@ STAMP := $(VENV)/.locked
 export KEDRO_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env run test lint lock clean
+.PHONY: help env run test test-labelstudio lint lock clean
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -31,6 +31,9 @@ test: env ## run the fast tests, the linters and the type checker (under 15 minu
 	@$(BIN)/lint-imports
 	@$(BIN)/mypy src
 	@$(BIN)/python -m pytest
+
+test-labelstudio: env ## take a round through the real Label Studio (installs it apart) and through spreadsheets
+	@$(BIN)/python scripts/label_studio_round_trip.py
 
 lint: env ## format and fix what can be fixed
 	@$(BIN)/ruff format src tests

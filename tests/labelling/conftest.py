@@ -6,11 +6,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-collect_ignore = ["conftest.py"]  # a fixture file, not a module of doctests
-
 sys.path.insert(0, str(Path(__file__).parent))
 
 from labelling_helpers import Round, fabricate_pairs, make_options
+
+collect_ignore = ["conftest.py"]  # a file of fixtures, not a module of doctests
 
 
 @pytest.fixture(scope="session")

@@ -120,7 +120,7 @@ class _Load:
 
 
 def _may_label(annotator: AnnotatorOptions, slot: _Slot) -> bool:
-    if slot.stage == "adjudication" and not annotator.adjudicates:
+    if not (annotator.labels if slot.stage == "primary" else annotator.adjudicates):
         return False
     if annotator.domains is not None and slot.domain not in annotator.domains:
         return False

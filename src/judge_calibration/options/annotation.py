@@ -83,6 +83,8 @@ class AnnotatorOptions(Options):
     """Languages the annotator may label; null: any."""
     stakes: tuple[str, ...] = ("ordinary",)
     """Stakes the annotator is qualified for. Medical, legal and the like have to be declared."""
+    labels: bool = True
+    """Whether the annotator may give primary labels."""
     adjudicates: bool = True
     """Whether the annotator may be the third, who settles disagreements."""
     capacity: int | None = Field(default=None, ge=0)

@@ -14,6 +14,7 @@ Tone = Literal["good", "mixed", "bad", "unknown"]
 ALWAYS = 0.99
 MOSTLY = 0.80
 MANY_FAILURES = 0.05
+FEW = 30
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,12 @@ class Answer:
     trust: float | None
 
 
-def answer_for(trust: Mapping[str, Any], outcomes: Mapping[str, int], regions: RegionOptions) -> Answer:
+def answer_for(
+    trust: Mapping[str, Any],
+    outcomes: Mapping[str, int],
+    regions: RegionOptions,
+    decisive: int | None = None,
+) -> Answer:
     """Word the answer for one cell.
 
     Parameters
@@ -52,6 +58,8 @@ def answer_for(trust: Mapping[str, Any], outcomes: Mapping[str, int], regions: R
         Judgments by outcome.
     regions : RegionOptions
         What counts as reproducible and as fair.
+    decisive : int, optional
+        How many of the pairs have a decisive reference: what A and T rest on.
     """
     name = cell_name(trust)
     total = sum(outcomes.values())
@@ -62,6 +70,8 @@ def answer_for(trust: Mapping[str, Any], outcomes: Mapping[str, int], regions: R
         return Answer(name, headline, (), "bad", None)
     behaviour = _behaviour(trust, regions)
     trusted, tone = _trust_clause(trust)
+    if behaviour.startswith("always picks"):
+        tone = "bad"
     details = []
     if total and (total - valid) / total > MANY_FAILURES:
         details.append(
@@ -81,7 +91,9 @@ def answer_for(trust: Mapping[str, Any], outcomes: Mapping[str, int], regions: R
     clusters = 0 if is_missing(trust.get("n_clusters")) else int(trust["n_clusters"])
     pairs = 0 if is_missing(trust.get("n_pairs")) else int(trust["n_pairs"])
     basis = f"Rests on {count_noun(pairs, 'pair')} from {count_noun(clusters, 'base task')}"
-    details.append(f"{basis}: too few for a decision." if clusters < 30 else f"{basis}.")
+    if decisive is not None and decisive < pairs:
+        basis += f"; A and trust on the {count_noun(decisive, 'pair')} with a right answer"
+    details.append(f"{basis}: too few for a decision." if clusters < FEW else f"{basis}.")
     return Answer(name, f"{behaviour}{trusted}", tuple(details), tone, _number(trust.get("T_direct")))
 
 
@@ -124,6 +136,9 @@ def _trust_clause(trust: Mapping[str, Any]) -> tuple[str, Tone]:
         interval = (
             "" if low is None or high is None else f", 95 % interval {100 * low:.0f} to {100 * high:.0f}"
         )
-        tone: Tone = "good" if value >= 0.8 else "mixed" if value >= 0.5 else "bad"
+        # A mark is earned by the interval, never by the point alone.
+        tone: Tone = "unknown"
+        if low is not None and high is not None:
+            tone = "good" if low >= 0.8 else "bad" if high < 0.5 else "mixed"
         return f"; {percent(value, 0)} {meaning}{interval}.", tone
     return "; how many verdicts are right cannot be said, because no reference labels are there.", "unknown"

@@ -68,18 +68,29 @@ def answers(trust: pd.DataFrame, outcomes: pd.DataFrame, regions: RegionOptions)
     rows = whole_rows(trust)
     for row, label in zip(_records(rows), cell_labels(rows), strict=True):
         counts = _outcome_counts(outcomes, row)
-        answer = answer_for(row, counts, regions)
+        answer = answer_for(row, counts, regions, _decisive_pairs(trust, row))
         found.append(Answer(label, answer.headline, answer.details, answer.tone, answer.trust))
     return sorted(found, key=lambda a: -1.0 if a.trust is None else a.trust, reverse=True)
 
 
-def _outcome_counts(outcomes: pd.DataFrame, row: Mapping[str, Any]) -> dict[str, int]:
-    keep = pd.Series(True, index=outcomes.index)
+def _same_cell(frame: pd.DataFrame, row: Mapping[str, Any]) -> pd.Series:
+    keep = pd.Series(True, index=frame.index)
     for name in CELL:
-        if name in outcomes.columns:
-            value = row.get(name)
-            keep &= outcomes[name].isna() if is_missing(value) else outcomes[name] == value
-    part = outcomes[keep & (outcomes["kind"] == "outcome")]
+        value = row.get(name)
+        keep &= frame[name].isna() if is_missing(value) else frame[name] == value
+    return keep
+
+
+def _decisive_pairs(trust: pd.DataFrame, row: Mapping[str, Any]) -> int | None:
+    part = trust[
+        (trust["slice_by"] == "reference") & (trust["slice"] == "decisive") & (trust["view"] == "strict")
+    ]
+    found = part[_same_cell(part, row)]
+    return int(found["n_pairs"].iloc[0]) if len(found) else None
+
+
+def _outcome_counts(outcomes: pd.DataFrame, row: Mapping[str, Any]) -> dict[str, int]:
+    part = outcomes[_same_cell(outcomes, row) & (outcomes["kind"] == "outcome")]
     return {str(k): int(v) for k, v in zip(part["name"], part["count"], strict=True)}
 
 
@@ -304,15 +315,22 @@ def instrument_section(instruments: Mapping[str, Mapping[str, Any]]) -> Section:
         return Section("instrument", "Instruments", "", [Missing(what, JUDGE_COMMAND)])
     rows = []
     for instrument_id, content in instruments.items():
-        for name, value in sorted(content.items()):
+        parts = content.get("identity", content)
+        for name, value in sorted(parts.items()):
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
             rows.append({"Instrument": instrument_id[:12], "Part": name.replace("_", " "), "Value": text})
+        for name, title in (("judge_ids", "used by"), ("not_frozen", "not frozen because")):
+            if content.get(name):
+                rows.append(
+                    {"Instrument": instrument_id[:12], "Part": title, "Value": ", ".join(content[name])}
+                )
     frame = pd.DataFrame(rows)
     lead = (
         "An instrument is everything that makes a verdict: change one part and it is another instrument, "
         "whose numbers have to be measured again."
     )
-    exact = frame.assign(Instrument=[i for i, c in instruments.items() for _ in c])
+    full = {instrument_id[:12]: instrument_id for instrument_id in instruments}
+    exact = frame.assign(Instrument=frame["Instrument"].map(full))
     blocks = [TableBlock("instrument-table", "Identity", "The id is the SHA-256 of all parts.", frame, exact)]
     return Section("instrument", "Instruments", lead, blocks)
 

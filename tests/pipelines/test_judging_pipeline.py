@@ -12,6 +12,7 @@ from judge_calibration.options.judging import JudgingOptions
 from judge_calibration.pipelines.judging.pipeline import create_pipeline
 
 OUTPUTS = {"calls", "instruments", "call_plan", "answers", "attempts", "judged_verdicts", "verdicts"}
+OUTPUTS |= {"repetition_looks"}
 
 
 class Kept(MemoryDataset):

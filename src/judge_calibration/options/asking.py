@@ -129,6 +129,24 @@ class DaskOptions(Options):
     """How often a shard is handed out again after its worker died."""
 
 
+class SequentialOptions(Options):
+    """Repeat no more often than needed: look at each cell (instrument x temperature) as it goes on."""
+
+    looks: tuple[int, ...] = (2, 3, 5, 10)
+    """Repetitions after which a cell is looked at, rising; those above the planned number are left out, and
+    the planned number is always the last look."""
+    half_width: float = Field(default=0.05, gt=0, lt=0.5)
+    """A cell stops when the interval of its C2 reaches this far to either side, or less."""
+    alpha: float = Field(default=0.05, gt=0, lt=0.5)
+    """Error probability over all looks together, spent in proportion to the repetitions."""
+
+    @model_validator(mode="after")
+    def _rising(self) -> SequentialOptions:
+        if not self.looks or self.looks[0] < 2 or list(self.looks) != sorted(set(self.looks)):
+            raise ValueError(f"looks has to rise from 2 or more; got {list(self.looks)}")
+        return self
+
+
 class AskingOptions(Options):
     """How a run asks its calls."""
 
@@ -145,4 +163,6 @@ class AskingOptions(Options):
     """Progress bar; null: only where the error output is a terminal."""
     most_failures: int | None = Field(default=200, ge=1)
     """Stop after this many calls of one provider in a row that got no answer at all; null: never."""
+    sequential: SequentialOptions | None = None
+    """Null: every planned repetition is asked."""
     dask: DaskOptions = DaskOptions()

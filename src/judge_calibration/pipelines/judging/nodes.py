@@ -14,6 +14,7 @@ from judge_calibration.judges.call_plan import call_plan
 from judge_calibration.judges.instrument import describe_instruments
 from judge_calibration.judges.planning import plan_calls
 from judge_calibration.judges.reading import read_answers
+from judge_calibration.judges.sequential import ask_sequentially, needed_calls, no_looks
 from judge_calibration.options.judging import JudgingOptions
 
 RUN_ID_VARIABLE = "JUDGE_CALIBRATION_RUN_ID"
@@ -36,20 +37,35 @@ def plan_judging(
 
 
 def ask_judges(
-    calls: pd.DataFrame, call_store: Path, judge_keys: dict[str, str | None], options: JudgingOptions
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Ask what the store has no answer to; return all answers and every attempt."""
+    calls: pd.DataFrame,
+    judged_pairs: pd.DataFrame,
+    call_store: Path,
+    judge_keys: dict[str, str | None],
+    options: JudgingOptions,
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Ask what the store has no answer to; return all answers, every attempt, and the looks at each cell.
+
+    There are looks only where repetitions are asked one after the other (parameter `asking.sequential`).
+    """
     store = Path(options.asking.store) if options.asking.store else call_store
-    return ask_calls(calls, options, store, os.environ.get(RUN_ID_VARIABLE), judge_keys)
+    run_id = os.environ.get(RUN_ID_VARIABLE)
+    if options.asking.sequential is not None and not calls.empty:
+        return ask_sequentially(calls, judged_pairs, options, store, run_id, judge_keys)
+    answers, attempts = ask_calls(calls, options, store, run_id, judge_keys)
+    return answers, attempts, no_looks()
 
 
 def read_verdicts(
-    calls: pd.DataFrame, answers: pd.DataFrame, judged_pairs: pd.DataFrame, options: JudgingOptions
+    calls: pd.DataFrame,
+    answers: pd.DataFrame,
+    repetition_looks: pd.DataFrame,
+    judged_pairs: pd.DataFrame,
+    options: JudgingOptions,
 ) -> pd.DataFrame:
-    """Read the answers with the parsers of their protocols."""
+    """Read the answers with the parsers of their protocols; repetitions that no look needed are left out."""
     if calls.empty:
         return schemas.empty(schemas.VERDICT_ROWS)
-    return read_answers(calls, answers, judged_pairs, options)
+    return read_answers(needed_calls(calls, repetition_looks), answers, judged_pairs, options)
 
 
 def join_verdicts(judged_verdicts: pd.DataFrame, logged_verdicts: pd.DataFrame) -> pd.DataFrame:

@@ -26,13 +26,13 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
             ),
             Node(
                 func=ask_judges,
-                inputs=["calls", "call_store", "judge_keys", "params:judging"],
-                outputs=["answers", "attempts"],
+                inputs=["calls", "judged_pairs", "call_store", "judge_keys", "params:judging"],
+                outputs=["answers", "attempts", "repetition_looks"],
                 name="ask_judges",
             ),
             Node(
                 func=read_verdicts,
-                inputs=["calls", "answers", "judged_pairs", "params:judging"],
+                inputs=["calls", "answers", "repetition_looks", "judged_pairs", "params:judging"],
                 outputs="judged_verdicts",
                 name="read_verdicts",
             ),

@@ -129,9 +129,9 @@ class TestAsking:
         calls = plan_calls(PAIRS, options)
         first = ask_sequentially(calls, PAIRS, options, tmp_path)
         stops = first[2][first[2]["stopped"]].set_index("temperature")
-        # All 60 clusters agree at temperature 0, so Wilson's interval decides. At its widest level (99.5 %,
-        # second look) z^2 is 7.88 and the half-width 7.88 / 67.88 = .116; at 97.5 % it is 5.02 / 65.02 = .077:
-        # never narrow enough, so all ten repetitions are asked.
+        # All 60 clusters agree at temperature 0, so Wilson decides. At its widest level (99.5 %,
+        # second look) z^2 is 7.88 and the half-width 7.88 / 67.88 = .116; at 97.5 % it is 5.02 / 65.02, or
+        # .077: never narrow enough, so all ten repetitions are asked.
         assert stops.loc[0.0, "repetitions"] == 10
         assert stops.loc[0.0, "half_width"] == pytest.approx(0.077, abs=0.001)
         assert stops.loc[1.0, "repetitions"] in (2, 3, 5, 10)

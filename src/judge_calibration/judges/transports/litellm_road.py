@@ -86,27 +86,6 @@ def failure_of(problem: Exception) -> CallFailure | Refused:
     return of_status(status, body, _headers_of(problem))
 
 
-def _spare_lookups(litellm: Any, model: str) -> None:
-    """Make a model that litellm has no price for known to it.
-
-    Prices are counted by the budget, not by litellm; but for an unknown model it searches its price list ten
-    times a call, a quarter of all its work.
-    """
-    provider, _, name = model.partition("/")
-    if model in litellm.model_cost or name in litellm.model_cost:
-        return
-    nothing = dict.fromkeys(
-        (
-            "input_cost_per_token",
-            "output_cost_per_token",
-            "cache_creation_input_token_cost",
-            "cache_read_input_token_cost",
-        ),
-        0.0,
-    )
-    litellm.register_model({model: {"litellm_provider": provider, "mode": "chat", **nothing}})
-
-
 class LiteLLMRoad:
     """Requests through litellm's asynchronous completion.
 
@@ -134,7 +113,6 @@ class LiteLLMRoad:
                 register(self._litellm, model, self._options.embedded)
             else:
                 self._check(model)
-            _spare_lookups(self._litellm, model)
             self._checked.add(model)
         return self._litellm
 

@@ -61,6 +61,12 @@ class TestConfidence:
         # Right with 1 and 2/3, wrong with 2/3 and 1: one pair of four ranked right, one wrong, two ties.
         assert repeat.loc["auroc", "value"] == pytest.approx((1 + 0.5 + 0.5) / 4)
 
+    def test_a_confidence_outside_0_to_1_counts_as_absent(self, tables):
+        verdicts = tables.verdicts({"p1": ("A", "A")}).assign(confidence=[95.0, 0.9])
+        summary, _ = confidence_tables(verdicts, tables.pairs({"p1": "A"}), SMALL)
+        row = summary[(summary["confidence"] == "stated") & (summary["statistic"] == "brier")].iloc[0]
+        assert (row["n_items"], row["n_without"]) == (1, 1)
+
     def test_none_stated_says_so(self, tables):
         summary, curves = confidence_tables(*tables.simulate(repetitions=1), SMALL)
         reasons = dict(zip(summary["confidence"], summary["reason"], strict=True))

@@ -325,6 +325,11 @@ class TestBadInput:
         with pytest.raises(TableError, match="'p2'"):
             trust_table(tables.verdicts({"p2": ("A", "A")}), tables.pairs({"p1": "A"}), SMALL)
 
+    def test_a_pair_that_is_listed_twice_is_refused(self, tables):
+        pairs = tables.pairs({"p1": "A"})
+        with pytest.raises(TableError, match="repeated ids"):
+            trust_table(tables.verdicts({"p1": ("A", "A")}), pd.concat([pairs, pairs]), SMALL)
+
     def test_all_problems_come_in_one_report(self, tables):
         verdicts = tables.verdicts({"p9": (["Q"], ["A"])}).assign(order=["AB", "CD"])
         with pytest.raises(TableError) as caught:

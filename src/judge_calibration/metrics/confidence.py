@@ -206,6 +206,7 @@ def _items(
         column = "confidence" if kind == "stated" else "logprob_confidence"
         cell, pair, code = judgments.cell, judgments.pair, judgments.code
         confidence = _sorted_like(judgments, verdicts, column)
+    confidence = np.where((confidence >= 0) & (confidence <= 1), confidence, np.nan)
     reference = judgments.reference[pair]
     answerable = ((reference == A) | (reference == B)) & ~judgments.identity[pair] & (code <= ABSTAIN)
     known = answerable & ~np.isnan(confidence)
@@ -390,8 +391,6 @@ def confidence_tables(
         groups = source_groups(judgments, chosen, ())
         for kind in KINDS:
             cell, pair, confidence, right, without = _items(judgments, verdicts, kind, chosen)
-            fine = (confidence >= 0) & (confidence <= 1)
-            cell, pair, confidence, right = cell[fine], pair[fine], confidence[fine], right[fine]
             for group in groups:
                 for c in np.flatnonzero(shown_cells(judgments, group)):
                     own = (cell == c) & (group.cluster[pair] >= 0)

@@ -78,6 +78,15 @@ class TestAnnotationPipeline:
         packets = pd.concat([out["adjudication_queue"], out["blinded_packets"]])
         assert packets["packet_id"].is_unique
 
+    def test_what_a_model_made_is_not_among_the_labels_of_people(self, tmp_path, fresh):
+        packet = fresh["blinded_packets"]["packet_id"][0]
+        sheet = tmp_path / "model.csv"
+        sheet.write_text(f"packet_id,label\n{packet},TIE\n")
+        out = run(make_options(labels={"files": [{"path": str(sheet), "made_by": "ai"}]}), fabricate_pairs(9))
+        assert out["labels"].empty
+        assert list(out["ai_labels"]["kind"]) == ["ai"]
+        assert out["human_agreement"].empty
+
     def test_no_pairs_at_all(self):
         out = run(make_options(), schemas.empty(schemas.PAIRS))
         assert out["blinded_packets"].empty

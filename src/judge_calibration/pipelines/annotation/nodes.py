@@ -109,12 +109,16 @@ def accept_labels(
     study_questions: pd.DataFrame,
     secret: str,
     options: AnnotationOptions,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Check the label rows against the plan; return the labels, and the rows set aside with their reason."""
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Check the label rows against the plan; return people's labels, those of models, and rows set aside."""
     # Texts are compared with every packet that ever was, handed-over and adjudicators' ones included.
     packets = make_packets(pairs, unblinding_key, questions=study_questions)
     labels, set_aside = check_rows(label_rows, unblinding_key, packets, options, _key(secret, options))
-    return _marked(labels, options), _marked(set_aside, options)
+    # What a model made is never among people's labels, so that no table can call it human.
+    by_model = labels["kind"] == "ai"
+    people = labels[~by_model].reset_index(drop=True)
+    models = labels[by_model].reset_index(drop=True)
+    return _marked(people, options), _marked(models, options), _marked(set_aside, options)
 
 
 def follow_progress(

@@ -62,7 +62,7 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
                     "annotation_secret",
                     OPTIONS,
                 ],
-                outputs=["labels", "labels_set_aside"],
+                outputs=["labels", "ai_labels", "labels_set_aside"],
                 name="accept_labels",
             ),
             Node(

@@ -82,7 +82,8 @@ def expand_path(path: str) -> list[str]:
         if not any(char in path.split("://", 1)[1] for char in "*?["):
             return [path]
         protocol = path.split("://", 1)[0]
-        found = [f"{protocol}://{name}" for name in _remote(path).glob(path)]
+        with _told_if_unreachable():
+            found = [f"{protocol}://{name}" for name in _remote(path).glob(path)]
     elif Path(path).is_file():
         return [path]
     elif Path(path).is_dir():
@@ -94,6 +95,21 @@ def expand_path(path: str) -> list[str]:
         hint = "" if is_remote(path) or parent.is_dir() or "*" in str(parent) else f" (nor a folder {parent})"
         raise UnreadableFileError(f"no such file{hint}", "an existing file; check the path in the parameters")
     return sorted(found)
+
+
+@contextmanager
+def _told_if_unreachable() -> Iterator[None]:
+    """Turn whatever a file system raises for a file that it cannot fetch into one explained error."""
+    import aiohttp
+    import httpx
+
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError, aiohttp.ClientError, httpx.HTTPError) as error:
+        text = str(error).strip().split("\n")[0][:200] or "no answer"
+        raise UnreadableFileError(
+            f"{type(error).__name__}: {text}", "a file that can be reached; check the URL and the network"
+        ) from error
 
 
 def _remote(path: str) -> Any:
@@ -120,14 +136,8 @@ def open_file(given: str) -> Iterator[OpenFile]:
         local = Path(given)
         if is_remote(given):
             local = Path(folder) / "file"
-            try:
+            with _told_if_unreachable():
                 _remote(given).get_file(given, str(local))
-            except (OSError, ValueError, RuntimeError) as error:
-                text = str(error).strip().split("\n")[0][:200] or "no answer"
-                raise UnreadableFileError(
-                    f"{type(error).__name__}: {text}",
-                    "a file that can be reached; check the URL and the network",
-                ) from error
         try:
             with open(local, "rb") as handle:
                 digest = hashlib.file_digest(handle, "sha256").hexdigest()

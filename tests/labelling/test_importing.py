@@ -217,6 +217,22 @@ class TestSpreadsheets:
         rows = read_label_file(out.getvalue().encode(), LabelFileOptions(path="a.csv"))
         assert set(_reasons(a_round, rows)) == {"columns_shuffled"}
 
+    @pytest.mark.parametrize("damage", ["cp1252 with question marks", "UTF-8 taken for cp1252"])
+    def test_texts_damaged_by_an_encoding_are_the_same_texts(self, a_round, damage):
+        own = self._own(a_round).copy()
+        own["question"] = "Größer → kleiner: " + own["question"]
+        packets = a_round.packets.set_index("packet_id")
+        packets.loc[own["packet_id"], "question"] = own["question"].to_numpy()
+        text = _fill(packets_as_csv(own)).decode()
+        if damage.startswith("cp1252"):
+            data = text.encode("cp1252", "replace")
+        else:
+            data = text.encode().decode("cp1252", "replace").encode()
+        rows = read_label_file(data, LabelFileOptions(path="a.csv"))
+        options = make_options()
+        out = check_rows(rows, a_round.unblinding, packets.reset_index(), options, a_round.key)
+        assert len(out.labels) == len(own)
+
     def test_a_half_filled_sheet_is_taken_as_far_as_it_goes(self, a_round):
         rows = read_label_file(packets_as_csv(self._own(a_round)), LabelFileOptions(path="a.csv"))
         out = _check(a_round, rows)

@@ -45,6 +45,9 @@ _EXCEL_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?")
 _EXCEL_DATE = re.compile(
     r"\d{1,4}[-/.][A-Za-z]{3}([-/.]\d{2,4})?|[A-Za-z]{3}[-/. ]\d{2,4}|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*"
 )
+_NOT_ASCII_WORD = re.compile(r"[^A-Za-z0-9]+")
+# So many equal letters and digits in a row are no accident.
+_TELLING = 20
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+|\+?\d[\d ()/-]{7,}\d")
 
 
@@ -204,6 +207,19 @@ def _times(values: pd.Series) -> tuple[pd.Series, pd.Series]:
 def _squeezed(texts: pd.Series) -> pd.Series:
     """Return texts as they are compared: spreadsheets change white space and leading apostrophes."""
     return texts.astype("str").str.replace(r"\s+", " ", regex=True).str.strip().str.lstrip("' ")
+
+
+def _same_but_damaged(came: str, issued: str) -> bool:
+    """Return whether a text is the issued one with its characters lost to another encoding.
+
+    Programs that save cp1252 put ``?`` for what it lacks, and others take UTF-8 for cp1252: letters and
+    digits of ASCII survive both.
+    """
+    skeleton = _NOT_ASCII_WORD.sub("", came)
+    if skeleton != _NOT_ASCII_WORD.sub("", issued):
+        return False
+    lost = came.count("?") + came.count("\ufffd") > issued.count("?") + issued.count("\ufffd")
+    return lost or len(skeleton) >= _TELLING
 
 
 def _reason_codes(text: object) -> tuple[str, bool]:
@@ -403,7 +419,12 @@ def _shuffled(frame: pd.DataFrame, packets: pd.DataFrame) -> pd.Series:
             wanted = pd.Series(
                 issued[column].reindex(frame.loc[rows, "id"]).to_numpy(), index=frame.index[rows]
             )
-            wrong[rows] |= _squeezed(frame.loc[rows, column].map(to_storable)) != _squeezed(wanted)
+            came = frame.loc[rows, column].map(to_storable)
+            differs = _squeezed(came) != _squeezed(wanted)
+            other = [
+                place for place in differs[differs].index if not _same_but_damaged(came[place], wanted[place])
+            ]
+            wrong[other] = True
     return wrong
 
 

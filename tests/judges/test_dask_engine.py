@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import pandas as pd
 import pytest
 from conftest import Asked, OneJudge
 from fault_server import Behaviour, running
@@ -62,6 +63,24 @@ class TestCluster:
         assert len(hashes) == 5
         assert hashes == StoreReader(tmp_path / "local").sealed_hashes()
         assert not list((tmp_path / "dask" / "open").iterdir())
+
+    def test_calls_that_build_upon_others_wait_for_them_in_whichever_worker(
+        self, cluster, make_plan, tmp_path
+    ):
+        first = make_plan([f"checklist {n}" for n in range(6)])
+        later = [
+            make_plan([f"compare {n} by [1]"], substitutions={"[1]": call_id})
+            for n, call_id in enumerate(first["call_id"])
+        ]
+        calls = pd.concat([first, *later], ignore_index=True)
+        calls["pair_id"] = [f"pair-{n}" for n in range(len(calls))]
+        with running(lambda request, seen: Behaviour(text="short", latency=0.05)) as server:
+            options = options_for(server, cluster, shard_calls=2)
+            answers, _ = ask_calls(calls, options, tmp_path)
+            assert server.total == 12
+            contents = {request["messages"][0]["content"] for request in server.requests}
+        assert answers["failure"].isna().all()
+        assert {f"compare {n} by short" for n in range(6)} <= contents
 
     def test_a_refused_key_comes_home_as_itself(self, cluster, make_plan, tmp_path):
         from fault_server import error

@@ -11,7 +11,7 @@ from judge_calibration.errors import SourceError, TableError
 from judge_calibration.options.data_prep import DataPrepOptions
 from judge_calibration.pipelines.data_prep.nodes import import_files, join_pairs
 from judge_calibration.pipelines.data_prep.pipeline import create_pipeline
-from judge_calibration.schemas import PAIRS, VERDICT_ROWS, empty, problems_of
+from judge_calibration.schemas import LABELS, PAIRS, VERDICT_ROWS, empty, problems_of
 
 
 def write_lines(path: Path, records: list[dict]) -> str:
@@ -101,6 +101,30 @@ class TestPipeline:
             import_files(wrong)
         assert "no-pairs.csv" in str(caught.value)
         assert "no-log.csv" in str(caught.value)
+
+    def test_a_frozen_split_wins(self, options, tmp_path):
+        first = run(options)["pairs"].drop_duplicates("base_id")
+        turned = first.assign(split=first["split"].map({"train": "test", "test": "train"}))
+        path = tmp_path / "splits.csv"
+        turned[["source", "base_id", "split"]].to_csv(path, index=False)
+        again = run(options.model_copy(update={"frozen_split": str(path)}))["pairs"]
+        wanted = turned.set_index("base_id")["split"]
+        assert (again["split"].to_numpy() == wanted.loc[again["base_id"]].to_numpy()).all()
+
+    @pytest.mark.parametrize("text", ["source,base_id\ns,b\n", "source,base_id,split\ns,b,left\n", ""])
+    def test_a_frozen_split_that_cannot_be_used(self, options, tmp_path, text):
+        path = tmp_path / "splits.csv"
+        path.write_text(text)
+        with pytest.raises((SourceError, TableError), match="split"):
+            run(options.model_copy(update={"frozen_split": str(path)}))
+
+    def test_labels_by_people_come_in_beside(self, options, tmp_path):
+        labels = [{"pair_id": "p1", "annotator_id": name, "label": "A"} for name in ("x", "y")]
+        files = [{"path": write_lines(tmp_path / "labels.jsonl", labels), "layout": "labels"}]
+        out = run(DataPrepOptions(**{**options.model_dump(), "label_files": files}))
+        assert problems_of(out["imported_labels"], LABELS) == []
+        assert len(out["imported_labels"]) == 2
+        assert out["source_files"]["kind"].tolist() == ["pairs", "verdicts", "labels"]
 
     def test_a_log_that_contradicts_a_file(self, options):
         files = import_files(options)

@@ -29,5 +29,11 @@ class DataPrepOptions(Options):
     )
     pair_files: tuple[SourceFile, ...] = ()
     log_files: tuple[SourceFile, ...] = ()
+    label_files: tuple[SourceFile, ...] = ()
+    """Labels by people from public or own files (layouts of kind labels), not this project's own rounds."""
+    frozen_split: str | None = Field(
+        default=None,
+        description="CSV or Parquet with source, base_id, split (the artifact `splits`); it wins",
+    )
     train_share: float = Field(default=0.75, gt=0, lt=1)
     judged: DrawOptions = DrawOptions()

@@ -3,7 +3,7 @@
 from judge_calibration.options.layout import Layout, SourceFile
 from judge_calibration.sources.layouts import layout_names, load_layout
 from judge_calibration.sources.proposal import Proposal, propose_layout
-from judge_calibration.sources.reading import SOURCE_FILES, read_labels, read_logs, read_pairs
+from judge_calibration.sources.reading import SOURCE_FILES, read_labels, read_logs, read_pairs, read_split
 
 __all__ = [
     "SOURCE_FILES",
@@ -16,4 +16,5 @@ __all__ = [
     "read_labels",
     "read_logs",
     "read_pairs",
+    "read_split",
 ]

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from judge_calibration.options.layout import Kind, Layout, SourceFile
+from judge_calibration.options.layout import FieldFrom, Kind, Layout, SourceFile
 from judge_calibration.schemas import LABELS, PAIRS, VERDICT_ROWS, Column, Table, check, conform, empty
 from judge_calibration.sources.expand import expand_blocks
+from judge_calibration.sources.fields import Reader
 from judge_calibration.sources.files import OpenFile, UnreadableFileError, expand_path, open_file
 from judge_calibration.sources.labels import LabelBuilder
 from judge_calibration.sources.layouts import resolve_layout
@@ -163,6 +164,40 @@ def read_labels(files: Sequence[SourceFile]) -> Labels:
     _check_across(frames, list(LABELS.key), problems)
     problems.raise_any(_NEXT)
     return Labels(_together(frames, LABELS), _file_table(table))
+
+
+def read_split(path: str) -> pd.DataFrame:
+    """Read a frozen split: CSV, TSV, JSON lines or Parquet with the columns source, base_id and split.
+
+    Returns
+    -------
+    pandas.DataFrame
+        source, base_id, split, one row for each row of the file.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be read or a value is missing.
+    """
+    problems = Problems()
+    names = ("source", "base_id", "split")
+    columns: dict[str, list[str | None]] = {name: [] for name in names}
+    layout = Layout(layout="split", title="A frozen split", kind="pairs")
+    try:
+        with open_file(expand_path(path)[0]) as file:
+            reader = Reader(file, problems)
+            for block in read_blocks(file, layout, problems):
+                for name in names:
+                    values = reader.names(FieldFrom(column=name), block, name)
+                    columns[name] += values
+                    for row, value in zip(block.rows, values, strict=True):
+                        if value is None:
+                            problems.add(path, row, name, "nothing", f"a {name}")
+            reader.note_missing_columns()
+    except UnreadableFileError as error:
+        problems.add(path, None, None, error.found, error.wanted)
+    problems.raise_any("correct the file, or take `frozen_split` out of the parameters")
+    return pd.DataFrame({name: pd.array(values, dtype="str") for name, values in columns.items()})
 
 
 def _each(files: Sequence[SourceFile], kind: Kind, problems: Problems) -> Iterator[tuple[OpenFile, Layout]]:

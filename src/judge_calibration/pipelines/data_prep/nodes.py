@@ -9,12 +9,12 @@ from typing import NamedTuple, TypeVar
 
 import pandas as pd
 
-from judge_calibration.adapt.split import assign_split
+from judge_calibration.adapt.split import apply_frozen_split, assign_split
 from judge_calibration.bank import BankError, build_pairs, check_design, load_bank
 from judge_calibration.errors import Problem, SourceError, TableError
 from judge_calibration.options.data_prep import DataPrepOptions
 from judge_calibration.schemas import PAIRS, check, conform, empty
-from judge_calibration.sources import SourceFile, read_logs, read_pairs
+from judge_calibration.sources import SourceFile, read_labels, read_logs, read_pairs, read_split
 from judge_calibration.sources.draw import draw_pairs
 
 Result = TypeVar("Result")
@@ -27,6 +27,7 @@ class ImportedFiles(NamedTuple):
     imported_pairs: pd.DataFrame
     logged_pairs: pd.DataFrame
     logged_verdicts: pd.DataFrame
+    imported_labels: pd.DataFrame
     source_files: pd.DataFrame
 
 
@@ -65,7 +66,7 @@ def build_bank(texts: Mapping[str, str], options: DataPrepOptions) -> tuple[pd.D
 
 
 def import_files(options: DataPrepOptions) -> ImportedFiles:
-    """Read every file of pairs and every log that the parameters name, or none.
+    """Read every file of pairs, every log and every file of labels that the parameters name, or none.
 
     Raises
     ------
@@ -76,11 +77,13 @@ def import_files(options: DataPrepOptions) -> ImportedFiles:
     steps: list[str] = []
     read = _collect(read_pairs, options.pair_files, problems, steps)
     logs = _collect(read_logs, options.log_files, problems, steps)
-    if read is None or logs is None:
+    labels = _collect(read_labels, options.label_files, problems, steps)
+    if read is None or logs is None or labels is None:
         raise SourceError("Nothing was imported: files cannot be read as described.", problems, steps[0])
-    files = [frame for frame in (read.source_files, logs.source_files) if len(frame)]
+    tables = (read.source_files, logs.source_files, labels.source_files)
+    files = [frame for frame in tables if len(frame)]
     table = pd.concat(files, ignore_index=True) if files else read.source_files
-    return ImportedFiles(read.pairs, logs.pairs, logs.verdicts, table)
+    return ImportedFiles(read.pairs, logs.pairs, logs.verdicts, labels.labels, table)
 
 
 def join_pairs(
@@ -97,7 +100,8 @@ def join_pairs(
     Returns
     -------
     pandas.DataFrame
-        The table `pairs`; about `train_share` of each source's clusters are in split `train`.
+        The table `pairs`; about `train_share` of each source's clusters are in split `train`. The sides of
+        a frozen split are kept; clusters that it does not name are assigned by hash.
 
     Raises
     ------
@@ -109,7 +113,10 @@ def join_pairs(
     new = logged_pairs[~logged_pairs["pair_id"].isin(known["pair_id"])]
     parts = [frame for frame in (known, new) if len(frame)]
     pairs = conform(pd.concat(parts or [known], ignore_index=True), PAIRS)
-    pairs["split"] = assign_split(pairs, options.train_share)
+    if options.frozen_split is None:
+        pairs["split"] = assign_split(pairs, options.train_share)
+    else:
+        pairs["split"] = apply_frozen_split(pairs, read_split(options.frozen_split))
     return check(pairs, PAIRS)
 
 

@@ -27,7 +27,13 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
             Node(
                 func=import_files,
                 inputs="params:data_prep",
-                outputs=["imported_pairs", "logged_pairs", "logged_verdicts", "source_files"],
+                outputs=[
+                    "imported_pairs",
+                    "logged_pairs",
+                    "logged_verdicts",
+                    "imported_labels",
+                    "source_files",
+                ],
                 name="import_files",
             ),
             Node(

@@ -35,6 +35,12 @@ class TestDraw:
         assert drawn["manipulation"].value_counts().tolist() == [2] * 5
         assert drawn["domain"].value_counts().tolist() == [5, 5]
 
+    def test_domain_and_difficulty_are_even_within_a_manipulation(self):
+        drawn = draw_pairs(bank(24), 20, "s")
+        for column in ("domain", "difficulty"):
+            counts = drawn.groupby(["manipulation", column]).size()
+            assert counts.tolist() == [2] * 10
+
     def test_base_tasks_repeat_only_when_all_are_taken(self):
         drawn = draw_pairs(bank(4), 6, "s")
         assert len(drawn) == 6

@@ -8,15 +8,17 @@ from collections import Counter, defaultdict, deque
 import pandas as pd
 
 STRATA = ("manipulation", "domain", "difficulty")
+Stratum = tuple[str, str, str]
 
 
 def draw_pairs(pairs: pd.DataFrame, size: int | None, salt: str) -> pd.DataFrame:
     """Return the pairs to be judged, in the order of `pairs`.
 
-    Each step takes a pair from the stratum whose manipulation, then domain, then difficulty has been taken
-    least so far, of a base task that has not been taken where there is one. Ties go by a hash of the
-    salt and the pair's id. Neither the order of the rows nor the length of a text plays a part; adding
-    pairs moves others only where they compete.
+    Each step takes a pair of a base task that has not been taken, where there is one, from the stratum that
+    evens out what has been taken: first the manipulations, then the domains within each manipulation and the
+    difficulties within each, then domains and difficulties over all. Ties go by a hash of the salt and the
+    pair's id. Neither the order of the rows nor the length of a text plays a part; adding pairs moves
+    others only where they compete.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ def draw_pairs(pairs: pd.DataFrame, size: int | None, salt: str) -> pd.DataFrame
     if size is None or size >= len(known):
         return known.reset_index(drop=True)
     queues = _queues(known, salt)
-    taken: Counter[tuple[str, str]] = Counter()
+    taken: Counter[tuple[str, ...]] = Counter()
     bases: set[str] = set()
     chosen: list[int] = []
     for _ in range(size):
@@ -50,30 +52,40 @@ def draw_pairs(pairs: pd.DataFrame, size: int | None, salt: str) -> pd.DataFrame
             del queues[best]
         chosen.append(position)
         bases.add(base)
-        taken.update(zip(STRATA, best, strict=True))
+        taken.update(_margins(best))
     return known.iloc[sorted(chosen)].reset_index(drop=True)
 
 
+def _margins(stratum: Stratum) -> list[tuple[str, ...]]:
+    """Return the groups that a stratum belongs to, the one that matters most first."""
+    manipulation, domain, difficulty = stratum
+    return [
+        ("manipulation", manipulation),
+        ("manipulation, domain", manipulation, domain),
+        ("manipulation, difficulty", manipulation, difficulty),
+        ("domain", domain),
+        ("difficulty", difficulty),
+        ("all", *stratum),
+    ]
+
+
 def _rank(
-    stratum: tuple[str, str, str],
+    stratum: Stratum,
     queue: deque[tuple[int, str]],
-    taken: Counter[tuple[str, str]],
+    taken: Counter[tuple[str, ...]],
     bases: set[str],
     salt: str,
-) -> tuple[bool, int, int, int, str]:
-    manipulation, domain, difficulty = (
-        taken[name, value] for name, value in zip(STRATA, stratum, strict=True)
-    )
-    return (_is_used(queue, bases), manipulation, domain, difficulty, _key(salt, *stratum))
+) -> tuple[bool, list[int], str]:
+    return _is_used(queue, bases), [taken[group] for group in _margins(stratum)], _key(salt, *stratum)
 
 
 def _key(*parts: str) -> str:
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _queues(pairs: pd.DataFrame, salt: str) -> dict[tuple[str, str, str], deque[tuple[int, str]]]:
+def _queues(pairs: pd.DataFrame, salt: str) -> dict[Stratum, deque[tuple[int, str]]]:
     """Return each stratum's pairs as (position, base task), in the order of their hashes."""
-    found: dict[tuple[str, str, str], list[tuple[str, int, str]]] = defaultdict(list)
+    found: dict[Stratum, list[tuple[str, int, str]]] = defaultdict(list)
     columns = zip(
         pairs["pair_id"], pairs["base_id"], *(pairs[name].fillna("") for name in STRATA), strict=True
     )

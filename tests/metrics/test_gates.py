@@ -118,7 +118,7 @@ class TestRule:
             ({"floors": {}}, "at least one criterion"),
             ({"floors": {"agreement": 1.0}}, "below 1"),
             ({"floors": {"charm": 0.5}}, "floors.charm"),
-            ({"critical_slices": []}, "that decide"),
+            ({"critical_slices": []}, "slices that decide"),
             ({"unknown": 1}, "unknown"),
         ],
     )

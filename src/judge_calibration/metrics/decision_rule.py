@@ -42,17 +42,20 @@ def read_rule(values: Mapping[str, Any]) -> DecisionRule:
     try:
         return DecisionRule.model_validate(dict(values))
     except ValidationError as error:
-        problems = [
-            Problem(
-                "decision rule, " + ".".join(map(str, item["loc"])),
-                "nothing" if item["type"] == "missing" else repr(item.get("input"))[:60],
-                item["msg"],
-            )
-            for item in error.errors()
-        ]
+        problems = [_problem(dict(item)) for item in error.errors()]
         raise RuleRefusedError(
             "The decision rule cannot be read.", problems, "correct the rule's file and declare it anew"
         ) from error
+
+
+def _problem(item: Mapping[str, Any]) -> Problem:
+    """Return what pydantic found in the project's own form."""
+    place = ".".join(map(str, item["loc"]))
+    wanted = str(item["msg"]).removeprefix("Value error, ")
+    if not place:
+        return Problem("decision rule", "a contradiction", wanted)
+    found = "nothing" if item["type"] == "missing" else repr(item.get("input"))[:60]
+    return Problem(f"decision rule, {place}", found, wanted)
 
 
 def rule_hash(rule: DecisionRule) -> str:

@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from judge_calibration.errors import OptionsError, Problem
 from judge_calibration.options.base import Options
 
 GModel = Literal["main", "extended"]
@@ -45,16 +44,14 @@ class DStudyOptions(Options):
     @model_validator(mode="after")
     def _has_levels(self) -> DStudyOptions:
         problems = [
-            Problem(f"parameter {name}", str(levels), "at least one number, each 1 or more")
+            f"{name} is {list(levels)}: give at least one number, each 1 or more"
             for name in ("pairs", "judges", "formats", "orders", "repetitions")
             if not (levels := getattr(self, name)) or min(levels) < 1
         ]
         if max(self.orders, default=1) > 2:
-            problems.append(Problem("parameter orders", str(self.orders), "1 or 2: a pair has two orders"))
+            problems.append(f"orders is {list(self.orders)}: a pair has one or two")
         if problems:
-            raise OptionsError(
-                "The D-study cannot enumerate its designs.", problems, "correct the numbers of levels"
-            )
+            raise ValueError("; ".join(problems))
         return self
 
 

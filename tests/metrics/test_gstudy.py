@@ -280,6 +280,15 @@ class TestUndefined:
         with pytest.raises(TableError, match="two rows"):
             gstudy(pd.concat([frame, frame.iloc[[0]]]))
 
+    def test_unreadable_values_are_refused_together(self):
+        frame = verdicts_of(planted(0))
+        frame.loc[0, "verdict"] = "C"
+        frame.loc[1, "order"] = "first"
+        frame["protocol"] = frame["protocol"].where(frame.index != 2)
+        with pytest.raises(TableError) as caught:
+            gstudy(frame)
+        assert [problem.found for problem in caught.value.problems] == ["C", "first", "1 nulls"]
+
     def test_missing_column_is_named(self):
         with pytest.raises(TableError, match="judge_id"):
             gstudy(verdicts_of(planted(0)).drop(columns="judge_id"))

@@ -35,6 +35,7 @@ from judge_calibration.metrics.reml_balanced import (
 from judge_calibration.metrics.reml_general import CellTable, cell_table, fit_general, upper_limit
 from judge_calibration.metrics.reml_scoring import Array, RemlFit
 from judge_calibration.options.variance import GModel, OrderAs, VarianceOptions
+from judge_calibration.schemas import ORDERS, VERDICTS
 
 PAIR, JUDGE, FORMAT, ORDER = "pair", "judge", "format", "order"
 FACETS = (PAIR, JUDGE, FORMAT, ORDER)
@@ -191,11 +192,31 @@ def gstudy(
 
 
 def _check(verdicts: pd.DataFrame) -> None:
-    absent = [name for name in _NEEDED if name not in verdicts.columns]
-    if absent:
+    """Refuse a table that cannot be read without guessing, with all its problems."""
+    problems = [
+        Problem(f"verdicts, column {name}", "no such column", "a column")
+        for name in _NEEDED
+        if name not in verdicts.columns
+    ]
+    if not problems:
+        said = [label for label in verdicts["verdict"].unique() if not pd.isna(label)]
+        unknown = sorted(str(label)[:40] for label in said if label not in VERDICTS)
+        if unknown:
+            problems.append(
+                Problem("verdicts, column verdict", ", ".join(unknown[:5]), "one of " + ", ".join(VERDICTS))
+            )
+        orders = sorted(str(order)[:40] for order in verdicts["order"].unique() if order not in ORDERS)
+        if orders:
+            problems.append(Problem("verdicts, column order", ", ".join(orders[:5]), "AB or BA"))
+        problems += [
+            Problem(f"verdicts, column {name}", f"{int(verdicts[name].isna().sum())} nulls", "a value")
+            for name in ("pair_id", "judge_id", "protocol", "repetition")
+            if verdicts[name].isna().any()
+        ]
+    if problems:
         raise TableError(
             "The G-study cannot read the verdicts.",
-            [Problem(f"verdicts, column {name}", "no such column", "a column") for name in absent],
+            problems,
             "give the table 'verdicts' as the pipeline judging writes it",
         )
 

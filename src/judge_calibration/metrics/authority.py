@@ -143,7 +143,7 @@ def authority_table(
         about = {column: cell[column] for column in CELL_COLUMNS} | {"slice_by": by}
         found: list[list[dict[str, object]]] = []
         for code, name in enumerate(names):
-            found.append(_slice_rows(evidence, rule, number, codes == code, tasks, name, labels is not None))
+            found.append(_slice_rows(evidence, rule, number, codes == code, tasks, name))
         _adjust([rows_of_slice[-1] for rows_of_slice in found], rule)
         rows += [{**about, **row} for rows_of_slice in found for row in rows_of_slice]
         rows += [
@@ -250,7 +250,6 @@ def _slice_rows(
     inside: npt.NDArray[np.bool_],
     tasks: npt.NDArray[np.object_],
     name: str,
-    labelled: bool,
 ) -> list[dict[str, object]]:
     """Return the rows of one cell's slice, its sum last."""
     rows: list[dict[str, object]] = []
@@ -260,7 +259,7 @@ def _slice_rows(
         part = evidence[criterion]
         chosen = (part.cell == cell) & inside[part.pair]
         row = _judge(part.value[chosen], tasks[part.pair[chosen]], floor, part.net, rule)
-        if row["reason"] == "no_pairs" and criterion == "agreement" and not labelled:
+        if row["reason"] == "no_pairs" and criterion == "agreement":
             row["reason"] = "no_human_labels"
         rows.append({"slice": name, "criterion": criterion, **row})
     failed = [row for row in rows if not row["earned"]]

@@ -197,6 +197,14 @@ class TestTables:
         assert policy.loc["coverage", "value"] == 5 / 6
         assert policy.loc["raw", "value"] == 4 / 5
 
+    def test_a_judge_that_keeps_nothing_has_coverage_0_and_says_so(self, tables):
+        reads = {"p1": (["TIE"], [None])}
+        pairs = tables.pairs({"p1": "A"}, reference_kind=["human"])
+        table = agreement_table(tables.verdicts(reads), pairs, schemas.empty(schemas.LABELS), SMALL)
+        policy = table[table["view"] == "policy"].set_index("statistic")
+        assert policy.loc["coverage", "value"] == 0.0
+        assert policy.loc["raw", "reason"] == "nothing_kept"
+
     def test_without_labels_and_references_there_is_an_empty_table_with_its_columns(self, data):
         verdicts, pairs = data
         bare = pairs.assign(reference_label=None)

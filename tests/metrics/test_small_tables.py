@@ -33,8 +33,16 @@ class TestOutcomes:
         assert (outcomes["valid"], outcomes["malformed"], outcomes.sum()) == (3, 1, 4)
         verdicts = table[table["kind"] == "verdict"].set_index("name")["count"]
         assert verdicts.to_dict() == {"A": 1, "B": 1, "TIE": 1, "ABSTAIN": 0}
+        assert set(table["interval_reason"]) == {"fewer_than_10_clusters"}
         shown = table[table["kind"] == "shown"].set_index("name")["count"]
         assert shown.to_dict() == {"first": 2, "second": 0}
+
+    def test_shares_have_intervals_by_cluster(self, tables):
+        verdicts, pairs = tables.simulate(n_pairs=100, n_clusters=40)
+        table = outcome_table(verdicts, pairs, SMALL).set_index("name")
+        row = table.loc["malformed"]
+        assert row["low"] < row["share"] < row["high"]
+        assert table.loc["timeout", "method"] == "wilson"
 
 
 class TestManipulations:

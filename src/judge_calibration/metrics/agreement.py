@@ -21,6 +21,7 @@ from judge_calibration.metrics.intervals import Intervals, choose_intervals
 from judge_calibration.metrics.judgments import CELL_COLUMNS, A, B, Ints, Judgments, encode
 from judge_calibration.metrics.kappa import cohen_kappa, observed_agreement, why_no_kappa
 from judge_calibration.metrics.rates import Floats, ratio
+from judge_calibration.metrics.share_rows import ratio_intervals
 from judge_calibration.metrics.slices import WHOLE, slice_pairs
 from judge_calibration.metrics.trust_table import rows_of_view
 from judge_calibration.options.reporting import ReportingOptions
@@ -253,6 +254,33 @@ def used_categories(confusion: Floats) -> Ints:
     return np.sort(np.r_[present, spare[: max(0, 2 - len(present))]]).astype(np.int64)
 
 
+def _coverage(
+    kept: npt.NDArray[np.bool_],
+    asked: npt.NDArray[np.bool_],
+    cluster: Ints,
+    resamples: Resamples,
+    options: ReportingOptions,
+) -> pd.DataFrame:
+    """Return the share of items that the policy view keeps, as one row."""
+    under = np.bincount(cluster[asked], minlength=resamples.count).astype(np.float64)[:, None]
+    over = np.bincount(cluster[kept], minlength=resamples.count).astype(np.float64)[:, None]
+    found = ratio_intervals(over, under, resamples, True, options.intervals)
+    return pd.DataFrame(
+        {
+            "statistic": ["coverage"],
+            "value": found.value,
+            "low": found.low,
+            "high": found.high,
+            "method": found.method.astype(object),
+            "jackknife_se": found.se,
+            "n_items": [float(asked.sum())],
+            "n_clusters": found.clusters,
+            "reason": [""],
+            "interval_reason": found.reason.astype(object),
+        }
+    )
+
+
 def _slice_rows(
     judgments: Judgments,
     one: Comparison,
@@ -270,7 +298,7 @@ def _slice_rows(
     used: Ints | None = None
     for by, name, inside in slices:
         there = kept & inside[one.pair]
-        if not there.any():
+        if not inside[one.pair].any():
             continue
         cells = cluster[one.pair[there]] * _K * _K + one.row[there] * _K + one.column[there]
         counts = np.bincount(cells, minlength=resamples.count * _K * _K).astype(np.float64)
@@ -279,8 +307,9 @@ def _slice_rows(
         used = used_categories(total) if used is None else used
         found = confusion_intervals(confusion, resamples, options, used)
         no_kappa = why_no_kappa(total)
+        missing = {"raw": "nothing_kept", "kappa": no_kappa, "ac1": no_kappa}
         reasons = [
-            "" if not np.isnan(value) else no_kappa if statistic in ("kappa", "ac1") else "label_never_given"
+            missing.get(statistic, "label_never_given") if np.isnan(value) else ""
             for statistic, value in zip(_NAMES, found.value, strict=True)
         ]
         row_sums = total.sum(axis=1)[: len(schemas.VERDICTS)]
@@ -301,16 +330,8 @@ def _slice_rows(
         )
         if view == "policy":
             frame = frame[frame["statistic"] == "raw"]
-            share = pd.DataFrame(
-                {
-                    "statistic": ["coverage"],
-                    "value": [there.sum() / inside[one.pair].sum()],
-                    "n_items": [float(inside[one.pair].sum())],
-                    "reason": [""],
-                    "interval_reason": ["share_of_units"],
-                    "method": ["none"],
-                }
-            )
+            share = _coverage(there, inside[one.pair], cluster[one.pair], resamples, options)
+            share["n_pairs"] = len(np.unique(one.pair[inside[one.pair]]))
             frame = pd.concat([frame, share], ignore_index=True)
         frames.append(frame.assign(view=view, slice_by=by, slice=name))
     for frame in frames:

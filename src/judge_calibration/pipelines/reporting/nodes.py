@@ -33,9 +33,9 @@ def measure_trust(
     return widen_intervals(intervals), intervals
 
 
-def count_outcomes(verdicts: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+def count_outcomes(verdicts: pd.DataFrame, pairs: pd.DataFrame, options: ReportingOptions) -> pd.DataFrame:
     """Count outcomes, verdicts and parse paths of every cell."""
-    return outcome_table(verdicts, pairs)
+    return outcome_table(verdicts, pairs, options)
 
 
 def measure_manipulations(

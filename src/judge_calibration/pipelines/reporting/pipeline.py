@@ -53,7 +53,7 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
             ),
             Node(
                 func=nodes.count_outcomes,
-                inputs=["verdicts", "pairs"],
+                inputs=judged,
                 outputs="outcome_table",
                 name="count_outcomes",
             ),

@@ -22,6 +22,7 @@ TABLES = {
     "paired_differences",
     "format_dispersion",
     "temperature_table",
+    "trust_spread",
     "regions",
     "remedies",
     "paradigms",

@@ -129,4 +129,5 @@ def trust_spread(trust: pd.DataFrame) -> pd.DataFrame:
     whole = whole[whole["T_product"].notna()]
     grouped = whole.groupby(["judge_id", "temperature"], dropna=False)["T_product"]
     out = grouped.agg(n_cells="size", mean="mean", minimum="min", maximum="max").reset_index()
-    return out.astype({"n_cells": "Int64", "judge_id": "str"})
+    numbers = dict.fromkeys(("temperature", "mean", "minimum", "maximum"), "float64")
+    return out.astype({"n_cells": "Int64", "judge_id": "str", **numbers})

@@ -11,7 +11,7 @@ from judge_calibration.metrics.format_dispersion import format_dispersion
 from judge_calibration.metrics.manipulations import manipulation_table
 from judge_calibration.metrics.outcomes import outcome_table
 from judge_calibration.metrics.paired_differences import paired_differences
-from judge_calibration.metrics.paradigms import paradigm_table
+from judge_calibration.metrics.paradigms import paradigm_table, trust_spread
 from judge_calibration.metrics.positions import position_table
 from judge_calibration.metrics.regions import region_table
 from judge_calibration.metrics.remedies import remedy_table
@@ -57,9 +57,9 @@ def measure_dispersion(
     return format_dispersion(verdicts, pairs, options)
 
 
-def follow_temperature(trust: pd.DataFrame, differences: pd.DataFrame) -> pd.DataFrame:
-    """Return C, phi, A and T by temperature."""
-    return temperature_table(trust, differences)
+def follow_temperature(trust: pd.DataFrame, differences: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return C, phi, A and T by temperature, and each judge's spread of T over protocols and sources."""
+    return temperature_table(trust, differences), trust_spread(trust)
 
 
 def try_remedies(

@@ -78,7 +78,7 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
             Node(
                 func=nodes.follow_temperature,
                 inputs=["trust_table", "paired_differences"],
-                outputs="temperature_table",
+                outputs=["temperature_table", "trust_spread"],
                 name="follow_temperature",
             ),
             Node(

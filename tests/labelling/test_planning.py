@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 from labelling_helpers import fabricate_pairs, make_key, make_options
 
-from judge_calibration.labelling.planning import plan_round
+from judge_calibration.errors import SourceError, TableError
+from judge_calibration.labelling.planning import plan_round, read_issued_plan
 
 
 def _plan(pairs, options, given=None):
@@ -122,6 +123,37 @@ class TestHandOver:
         hand_over = [{"annotator": "annotator_2", "at": "2026-02-10T00:00:00Z", "count": 5}]
         planned = _plan(pairs, make_options(hand_overs=hand_over))
         assert Counter(planned.key["status"])["handed_over"] == 5
+
+
+class TestIssuedPlan:
+    def test_new_pairs_and_people_move_no_packet_that_is_out(self, pairs, a_round):
+        more = fabricate_pairs(40)
+        people = [{"code": f"annotator_{i}"} for i in range(1, 7)]
+        options = make_options(annotators=people)
+        planned = plan_round(more, options, make_key(options), issued=a_round.plan)
+        pd.testing.assert_frame_equal(planned.plan, a_round.plan)
+        pd.testing.assert_frame_equal(planned.key, a_round.unblinding)
+
+    def test_hand_overs_go_on_from_it(self, pairs, a_round):
+        options = make_options(**TestHandOver.OPTIONS)
+        fresh = _plan(pairs, options)
+        again = plan_round(pairs, options, make_key(options), issued=fresh.plan)
+        pd.testing.assert_frame_equal(again.key, fresh.key)
+
+    def test_changed_or_lost_pairs_and_strangers_are_named(self, pairs, a_round):
+        changed = pairs.copy()
+        changed.loc[0, "content_hash"] = "another"
+        changed = changed.drop(index=1)
+        options = make_options(annotators=[{"code": f"annotator_{i}"} for i in range(2, 6)])
+        with pytest.raises(TableError, match=r"(?s)other texts.*no such pair.*nobody of annotation"):
+            plan_round(changed, options, make_key(options), issued=a_round.plan)
+
+    def test_a_file_that_is_no_plan_is_refused(self, tmp_path):
+        with pytest.raises(SourceError, match="cannot be read"):
+            read_issued_plan(str(tmp_path / "none.parquet"))
+        pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "a.parquet")
+        with pytest.raises(SourceError, match="no plan of a round"):
+            read_issued_plan(str(tmp_path / "a.parquet"))
 
 
 class TestOptions:

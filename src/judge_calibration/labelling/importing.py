@@ -499,7 +499,7 @@ _WANTED = {
     "id_missing": "the packet's id",
     "id_damaged_by_spreadsheet": "the id as it was issued (a spreadsheet made a number or a date of it)",
     "id_mistyped": "the id as it was issued (its check letter does not fit)",
-    "unknown_packet": "a packet of this round",
+    "unknown_packet": "a packet of this round (the same secret, round_id and annotation.issued_plan)",
     "unknown_pair": "a pair of this round",
     "not_assigned": "a label of the person whom the packet was given to",
     "handed_over": "a label from before the packet was handed over",

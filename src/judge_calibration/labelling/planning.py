@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from judge_calibration.errors import Problem, SourceError, TableError
 from judge_calibration.labelling.drawing import Draw, draw_pairs
 from judge_calibration.labelling.identity import RoundKey
 from judge_calibration.options.annotation import (
@@ -37,12 +38,14 @@ PLAN_COLUMNS = [
     "issued_at",
     "reason",
     "key_kind",
+    "content_hash",
 ]
 """Columns of the plan.
 
 ``stage`` primary or adjudication; ``slot`` 1, 2, ... within the pair; ``status``: ``issued`` (the packet
 is out), ``reserved`` (an adjudicator who is asked only if the primaries differ), ``handed_over`` (taken
-back), ``unassigned`` (nobody can take it: see ``reason``); ``replaces`` whose packet it was.
+back), ``unassigned`` (nobody can take it: see ``reason``); ``replaces`` whose packet it was;
+``content_hash`` that of the pair when its packet was made.
 """
 
 KEY_COLUMNS = [
@@ -89,6 +92,7 @@ class _Slot:
     stakes: str
     stratum: str
     probability: float
+    content_hash: str
     stage: str
     number: int
     code: str | None = None
@@ -183,6 +187,7 @@ def _first_slots(drawn: pd.DataFrame, options: AnnotationOptions, key: RoundKey)
                     stakes=row["stakes"],
                     stratum=row["stratum"],
                     probability=row["inclusion_probability"],
+                    content_hash=row["content_hash"],
                     stage=stage,
                     number=number,
                     issued_at=parse_time(options.issued_at).isoformat(),
@@ -190,6 +195,47 @@ def _first_slots(drawn: pd.DataFrame, options: AnnotationOptions, key: RoundKey)
                 )
             )
     slots.sort(key=lambda slot: (slot.number, key.uniform("turn", slot.pair_id)))
+    return slots
+
+
+def _issued_slots(
+    issued: pd.DataFrame, pairs: pd.DataFrame, options: AnnotationOptions, key: RoundKey
+) -> list[_Slot]:
+    """Return the slots as they were first handed out, with the same people."""
+    first = issued[issued["replaces"].isna()]
+    hashes = pairs.set_index("pair_id")["content_hash"]
+    people = {key.pseudonym(code): code for code in options.codes}
+    problems = []
+    for pair_id, content in first.drop_duplicates("pair_id")[["pair_id", "content_hash"]].itertuples(
+        index=False
+    ):
+        if hashes.get(pair_id) != content:
+            found = "other texts than were handed out" if pair_id in hashes else "no such pair any more"
+            problems.append(Problem(f"pair {pair_id}", found, "the pair as its packet shows it"))
+    for pseudonym in sorted(set(first["annotator_id"].dropna()) - set(people)):
+        problems.append(
+            Problem(f"annotator {pseudonym}", "nobody of annotation.annotators", "the same code names")
+        )
+    if problems or set(first["round_id"]) - {key.round_id}:
+        raise TableError(
+            f"The issued plan does not fit the round '{key.round_id}': {len(problems)} problems.",
+            problems,
+            "set the secret, round_id, annotators and pairs that the packets were made with, or plan anew "
+            "(annotation.issued_plan: null) and hand out new packets",
+        )
+    chosen = pairs[pairs["pair_id"].isin(first["pair_id"])].reset_index(drop=True)
+    facts = first.drop_duplicates("pair_id").set_index("pair_id")
+    chosen["stratum"] = chosen["pair_id"].map(facts["stratum"])
+    chosen["inclusion_probability"] = chosen["pair_id"].map(facts["inclusion_probability"])
+    held = {(row["pair_id"], int(row["slot"])): row for row in first.to_dict("records")}
+    slots = [s for s in _first_slots(chosen, options, key) if (s.pair_id, s.number) in held]
+    for slot in slots:
+        row = held[slot.pair_id, slot.number]
+        slot.issued_at = row["issued_at"]
+        if pd.isna(row["annotator_id"]):
+            slot.status, slot.reason = "unassigned", row["reason"]
+        else:
+            slot.code = people[row["annotator_id"]]
     return slots
 
 
@@ -295,6 +341,7 @@ def plan_round(
     key: RoundKey,
     given: dict[str, datetime | None] | None = None,
     cases: pd.DataFrame | None = None,
+    issued: pd.DataFrame | None = None,
 ) -> RoundPlan:
     """Plan a round: the draw, who labels what, in which order, under which packet id.
 
@@ -311,11 +358,19 @@ def plan_round(
         taken back.
     cases : pandas.DataFrame, optional
         Cases of a human attribute study (study.CASE_COLUMNS), which take the place of the draw.
+    issued : pandas.DataFrame, optional
+        The plan whose packets were handed out (PLAN_COLUMNS): its pairs and people stand, whatever pairs or
+        annotators were added since; hand-overs are applied to it.
 
     Returns
     -------
     RoundPlan
         A slot that nobody competent has room for is ``unassigned``, never given to somebody else.
+
+    Raises
+    ------
+    TableError
+        If a pair of the issued plan is gone or has changed, or its people are not of this round.
     """
     # Logs may come without their texts; such pairs can be analysed, but nobody can look at them.
     shown = pairs.dropna(subset=["question", "response_a", "response_b"])
@@ -325,8 +380,11 @@ def plan_round(
         chosen = shown["pair_id"].isin([] if cases is None else cases["pair_id"])
         drawn = shown[chosen].assign(stratum="study", inclusion_probability=math.nan)
         draw = Draw(drawn.reset_index(drop=True), draw.design.head(0))
-    slots = _first_slots(draw.pairs, options, key)
-    _fill(slots, [], options, key, set())
+    if issued is None:
+        slots = _first_slots(draw.pairs, options, key)
+        _fill(slots, [], options, key, set())
+    else:
+        slots = _issued_slots(issued, shown, options, key)
     gone: set[str] = set()
     for batch, hand_over in enumerate(options.hand_overs, start=1):
         gone.add(hand_over.annotator)
@@ -334,6 +392,31 @@ def plan_round(
         if hand_over.count is not None:
             gone.discard(hand_over.annotator)
     return RoundPlan(_plan_frame(slots, key), _key_frame(slots, key), draw.design)
+
+
+def read_issued_plan(path: str) -> pd.DataFrame:
+    """Return the plan that an earlier run saved.
+
+    Raises
+    ------
+    SourceError
+        If there is no such file or it is no plan.
+    """
+    import pyarrow as pa
+
+    try:
+        plan = pd.read_parquet(path)
+    except (OSError, pa.ArrowException) as error:
+        raise SourceError(
+            f"The issued plan {path} cannot be read.",
+            [Problem(path, type(error).__name__, "annotation_plan.parquet of the run that made the packets")],
+        ) from error
+    missing = [column for column in PLAN_COLUMNS if column not in plan.columns]
+    if missing:
+        raise SourceError(
+            f"{path} is no plan of a round.", [Problem(path, f"no columns {missing}", "a plan")]
+        )
+    return plan
 
 
 def _plan_frame(slots: list[_Slot], key: RoundKey) -> pd.DataFrame:
@@ -352,6 +435,7 @@ def _plan_frame(slots: list[_Slot], key: RoundKey) -> pd.DataFrame:
             "issued_at": slot.issued_at,
             "reason": slot.reason,
             "key_kind": key.kind,
+            "content_hash": slot.content_hash,
         }
         for slot in slots
     ]

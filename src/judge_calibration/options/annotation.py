@@ -304,6 +304,9 @@ class AnnotationOptions(Options):
     primaries: int = Field(default=2, ge=2, le=9)
     """Independent labels a pair gets before anyone adjudicates."""
     draw: DrawOptions
+    issued_plan: str | None = None
+    """Path of the ``annotation_plan.parquet`` of the run whose packets were handed out: pairs and annotators
+    may be added afterwards without moving a packet. Null: every run draws and assigns the round anew."""
     hand_overs: tuple[HandOverOptions, ...] = ()
     labels: ImportOptions = ImportOptions()
     adjudication: AdjudicationRule = "third_decides"

@@ -14,7 +14,7 @@ from judge_calibration.labelling.handing_out import round_files
 from judge_calibration.labelling.identity import RoundKey
 from judge_calibration.labelling.importing import check_rows, given_packets, read_label_files
 from judge_calibration.labelling.packets import SIMULATED, make_packets, primary_packets
-from judge_calibration.labelling.planning import plan_round
+from judge_calibration.labelling.planning import plan_round, read_issued_plan
 from judge_calibration.labelling.reference_labels import (
     expected_relationship,
     fit_annotator_errors,
@@ -65,7 +65,9 @@ def plan_labelling(
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Plan the round: who labels what, the key that un-blinds, and what each critical slice gets."""
     key = _key(secret, options)
-    plan, unblinding, design = plan_round(pairs, options, key, given_packets(declared_rows, key), study_cases)
+    issued = read_issued_plan(options.issued_plan) if options.issued_plan else None
+    given = given_packets(declared_rows, key)
+    plan, unblinding, design = plan_round(pairs, options, key, given, study_cases, issued)
     if key.kind == "practice" and not options.simulation.enabled:
         logger.warning(
             "No secret is set: packet ids and pseudonyms come from a published practice key. Before people "

@@ -265,5 +265,7 @@ class ReportingOptions(Options):
     variance: VarianceOptions = VarianceOptions()
     rule: DecisionRule | None = None
     """The decision rule that slices are judged by; without one no slice is earned."""
+    banners: tuple[str, ...] = ()
+    """Warnings that stand at the head of the page, e.g. that a design is a reduced one."""
     selftest: SelfTestOptions | None = None
     """The self-test of the instrument; not run by default."""

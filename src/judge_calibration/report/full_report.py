@@ -9,7 +9,7 @@ import pandas as pd
 
 from judge_calibration.options.reporting import ReportingOptions
 from judge_calibration.report import sections
-from judge_calibration.report.blocks import Block, Missing, Prose, Section, TableBlock
+from judge_calibration.report.blocks import Block, Missing, Section, TableBlock
 from judge_calibration.report.page import render_page
 from judge_calibration.report.share_tables import share_block
 from judge_calibration.report.shortening import shortened
@@ -55,12 +55,14 @@ def build_report(
     trust, outcomes = tables["trust_table"], tables["outcome_table"]
     answers = sections.answers(trust, outcomes, options.regions)
     parts = [
+        _authority(tables),
         sections.trust_section(trust, options.regions),
         _positions(tables),
         _manipulations(tables),
         sections.slices_section(trust),
         _people(tables),
         _formats(tables),
+        _variance(tables),
         _remedies(tables),
         _confidence(tables),
         sections.outcomes_section(outcomes),
@@ -68,6 +70,7 @@ def build_report(
         _attributes(tables),
         _adaptation(tables),
         _data(tables),
+        _self_test(tables),
         sections.instrument_section(instruments),
         sections.limits_section(sections.LIMITS),
     ]
@@ -77,8 +80,10 @@ def build_report(
             f"These are the {MOST_ANSWERS} most trustworthy of {len(answers)} cells (judge, protocol, "
             "temperature and source); the table below has all of them."
         )
-        parts[0] = Section(parts[0].id, parts[0].title, parts[0].lead, [Prose((more,)), *parts[0].blocks])
-    return render_page(title, _summary(tables, trust), answers[:MOST_ANSWERS], parts, _banners(tables, trust))
+        parts.insert(0, Section("all-cells", "More cells", more, []))
+    return render_page(
+        title, _summary(tables, trust), answers[:MOST_ANSWERS], parts, _banners(tables, trust, options)
+    )
 
 
 def _summary(tables: Mapping[str, pd.DataFrame], trust: pd.DataFrame) -> str:
@@ -101,14 +106,17 @@ def _median_words(pairs: pd.DataFrame) -> float:
     return float(texts.map(lambda text: len(str(text).split())).median())
 
 
-def _banners(tables: Mapping[str, pd.DataFrame], trust: pd.DataFrame) -> list[str]:
+def _banners(tables: Mapping[str, pd.DataFrame], trust: pd.DataFrame, options: ReportingOptions) -> list[str]:
+    declared = list(options.banners)
     simulated = any(
         bool(frame.get("simulated", pd.Series(dtype=bool)).any())
         for frame in (trust, tables.get("labels", pd.DataFrame()))
     )
     if simulated:
-        return ["SIMULATED: judges or labels on this page were made by a program to show how the page looks."]
-    return []
+        declared.insert(
+            0, "SIMULATED: judges or labels on this page were made by a program to show how it looks."
+        )
+    return declared
 
 
 def _some(tables: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame | None:
@@ -191,6 +199,17 @@ def _people(tables: Mapping[str, pd.DataFrame]) -> Section:
                 share=False,
             )
         )
+    for name, title, note in (
+        (
+            "human_agreement",
+            "People with people",
+            "By kind of label: human labels and SIMULATED ones never mix.",
+        ),
+        ("human_ceiling", "The human ceiling", "What a judge's agreement is read against."),
+    ):
+        people = _some(tables, name)
+        if people is not None:
+            blocks.append(_plain(name.replace("_", "-"), title, note, people[people["slice_by"] == "all"]))
     confusion = _some(tables, "confusion_table")
     if confusion is not None:
         whole = confusion[confusion["slice_by"] == "all"]
@@ -204,6 +223,86 @@ def _people(tables: Mapping[str, pd.DataFrame]) -> Section:
         )
         blocks.append(Missing(what, "kedro run --pipelines annotation,reporting"))
     return Section("people", "Agreement with people and references", lead, blocks)
+
+
+def _authority(tables: Mapping[str, pd.DataFrame]) -> Section:
+    lead = (
+        "A judge may influence a decision only in slices where every floor of a declared rule is cleared "
+        "by the lower "
+        "bound of its interval, with enough base tasks."
+    )
+    frame = _some(tables, "authority")
+    if frame is None:
+        return Section("authority", "Earned authority", lead, [Missing("It takes verdicts:", JUDGE)])
+    slices = ["judge_id", "protocol", "constraint", "temperature", "instrument_id", "slice_by", "slice"]
+    whole = frame.groupby(slices, dropna=False, sort=False)
+    verdicts = whole.agg(
+        earned=("earned", "all"),
+        reasons=(
+            "reason",
+            lambda reasons: "; ".join(dict.fromkeys(str(r) for r in reasons.dropna() if str(r))),
+        ),
+        pairs=("n_pairs", "max"),
+        tasks=("n_tasks", "max"),
+        tasks_to_settle=("tasks_to_settle", "max"),
+        rule=("rule", "first"),
+    ).reset_index()
+    verdicts["earned"] = verdicts["earned"].map({True: "earned", False: "not earned"})
+    blocks: list[Block] = []
+    if verdicts["reasons"].str.contains("no_declared_rule").any():
+        what = (
+            "No decision rule is declared: the shipped one is an EXAMPLE, and with it no slice is "
+            "earned. Declare "
+            "floors under `reporting.rule` before you look at results (docs/gates.md), then"
+        )
+        blocks.append(Missing(what, "kedro run --pipeline reporting"))
+    blocks.append(_plain("authority-table", "By slice", "Criteria one by one in the download.", verdicts))
+    return Section("authority", "Earned authority", lead, blocks)
+
+
+def _variance(tables: Mapping[str, pd.DataFrame]) -> Section:
+    lead = (
+        "Where verdicts vary: between pairs (wanted), judges, formats, orders and their combinations. "
+        "Verdicts are "
+        "binary, so this is a linear-probability decomposition."
+    )
+    blocks: list[Block] = []
+    frame = _some(tables, "variance_components")
+    if frame is not None:
+        columns = [
+            *("source", "temperature", "model", "order_as", "component", "variance", "share"),
+            *("share_low", "share_high", "at_boundary", "n_verdicts", "n_missing", "solver", "undefined"),
+        ]
+        note = (
+            "Read the rows with order as fixed: as random it has one degree of freedom, and its "
+            "interval is wide."
+        )
+        blocks.append(_plain("variance-table", "Components (G-study)", note, frame, columns))
+    anova = _some(tables, "anova_table")
+    if anova is not None:
+        blocks.append(_plain("anova-table", "Analysis of variance of T", "Judge x format x dataset.", anova))
+    study = _some(tables, "d_study")
+    if study is not None:
+        cheapest = study[study["cheapest"].fillna(False).astype(bool)]
+        note = "The cheapest design that reaches the target; all designs in the download."
+        if cheapest.empty:
+            note = "No design that was tried reaches the target; all designs in the download."
+        shown = cheapest if len(cheapest) else study.head(0)
+        block = _plain("d-study-table", "Designs (D-study)", note, shown)
+        blocks.append(TableBlock(block.id, block.title, block.note, block.shown, study))
+    if not blocks:
+        blocks.append(Missing("It takes several judges, formats or repetitions:", JUDGE))
+    return Section("variance", "Variance", lead, blocks)
+
+
+def _self_test(tables: Mapping[str, pd.DataFrame]) -> Section:
+    lead = (
+        "The instrument tested on planted judges whose numbers are known (SIMULATED): coverage, false "
+        "alarms, power."
+    )
+    missing = Missing("It was not run here:", "kedro run --env selftest --nodes check_instrument")
+    frame = _some(tables, "selftest_table")
+    return sections.table_section("selftest", "Self-test of the instrument", lead, frame, "", missing)
 
 
 def _formats(tables: Mapping[str, pd.DataFrame]) -> Section:

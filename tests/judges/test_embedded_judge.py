@@ -21,7 +21,7 @@ from judge_calibration.judges.embedded.gguf import (
     requantise,
     to_q8_0,
 )
-from judge_calibration.judges.embedded.provider import payload_of
+from judge_calibration.judges.embedded.provider import open_pool, payload_of
 from judge_calibration.judges.embedded.weights import CACHE_VARIABLE, cache_folder, find_shipped, prepare
 from judge_calibration.options.asking import AskingOptions, EmbeddedOptions, TransportOptions
 
@@ -166,8 +166,6 @@ def test_only_what_the_request_says_decides():
     payload = payload_of([], {"temperature": 1.0, "seed": 2**40, "unknown": 1})
     assert (payload["top_k"], payload["min_p"], payload["top_p"], payload["repeat_penalty"]) == (0, 0, 1, 1)
     assert 0 <= payload["seed"] < 2**32 - 1
-    assert payload["cache_prompt"]
-    assert not payload_of([], {"logprobs": True})["cache_prompt"]
 
 
 @pytest.mark.usefixtures("model_installed")
@@ -220,6 +218,30 @@ class TestAnswers:
         assert json.loads(texts[1])["winner"] in ("A", "B")
         assert len(json.loads(by_id["logprobs"].iloc[0])[0]["top"]) == 5
         assert set(first["served_model"]) == {"smollm2-135m-instruct"}
+
+    def test_an_answer_does_not_depend_on_what_was_asked_before(self):
+        pool = open_pool(MODEL, EmbeddedOptions(instances=1, context=1024))
+        settings = {"temperature": 0.0, "seed": 1, "max_tokens": 12, "logprobs": True, "top_logprobs": 2}
+        one, other = (
+            payload_of([{"role": "user", "content": "red blue green " * 40 + ask}], settings)
+            for ask in ("Which colour comes first?", "Which colour comes last?")
+        )
+        fresh, cached, _, returned = (pool.complete(each)["choices"] for each in (one, one, other, one))
+        assert fresh == cached == returned
+
+    def test_beginnings_are_shared_where_that_is_asked_for(self):
+        pool = open_pool(MODEL, EmbeddedOptions(instances=1, context=1024, repeatable=False))
+        words = "red blue green " * 40
+        first, second = (
+            pool.complete(
+                payload_of(
+                    [{"role": "user", "content": words + ask}], {"max_tokens": 1, "cache_prompt": True}
+                )
+            )
+            for ask in ("Which comes first?", "And which one is the last?")
+        )
+        cached = second["usage"]["prompt_tokens_details"]["cached_tokens"]
+        assert cached > 0.8 * first["usage"]["prompt_tokens"]
 
     def test_seeds_give_other_texts_above_temperature_0_and_none_at_0(self, make_plan, tmp_path):
         import pandas as pd

@@ -76,10 +76,10 @@ class EmbeddedOptions(Options):
     """Weights: made anew once in this format and kept in the cache folder, or the file as shipped."""
     cache_folder: str | None = None
     """Where the re-quantised file is kept; null: the user's cache folder."""
-    repeatable_logprobs: bool = True
-    """Whether calls that want log-probabilities read their whole prompt anew, which repeats them to the last
-    bit. False reuses the beginning that a prompt shares with the one before: several times faster where many
-    attributes are asked of one pair, and the last bits then depend on what was asked before."""
+    repeatable: bool = True
+    """Whether an answer depends on its request only. False reuses the beginning that a prompt shares with
+    the one before it: several times faster where many attributes are asked of one pair, and at a near tie
+    an answer then depends on what was asked before."""
 
 
 class TransportOptions(Options):

@@ -27,7 +27,8 @@ def describe(model: str, options: EmbeddedOptions | None = None) -> dict[str, An
     Returns
     -------
     dict
-        file_sha256, quantisation, shipped_sha256, runtime, runtime_version, context, threads; repeatable_logprobs where it is off.
+        file_sha256, quantisation, shipped_sha256, runtime, runtime_version, context, threads; and repeatable
+        where that is off.
 
     Raises
     ------
@@ -46,7 +47,7 @@ def describe(model: str, options: EmbeddedOptions | None = None) -> dict[str, An
         "context": options.context,
         "threads": 1,
         # The default is what every judge had before the choice existed: it does not make another instrument.
-        **({} if options.repeatable_logprobs else {"repeatable_logprobs": False}),
+        **({} if options.repeatable else {"repeatable": False}),
     }
 
 

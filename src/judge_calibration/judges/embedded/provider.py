@@ -50,7 +50,6 @@ def payload_of(messages: list[dict[str, str]], settings: dict[str, Any]) -> dict
     return {
         "messages": messages,
         "top_p": 1.0,
-        "cache_prompt": not payload.get("logprobs"),
         **payload,
         "top_k": 0,
         "min_p": 0.0,

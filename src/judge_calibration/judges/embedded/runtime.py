@@ -2,15 +2,16 @@
 
 Two instances of one thread do twice the work of one; two threads in one instance collapse on a busy
 machine. An instance keeps the prompt it read last, so repetitions of one prompt go to the same instance one
-after the other and read nothing again. Calls into llama.cpp release the interpreter's lock.
+after the other and read it once. Calls into llama.cpp release the interpreter's lock.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -51,14 +52,16 @@ def cores() -> int:
 @dataclass
 class _Instance:
     server: Any
-    last_prompt: str = ""
+    prompt: str = ""
+    """What its context holds."""
+    whole: bool = False
+    """Whether it read that from the start, alone."""
     busy: bool = False
     used: int = 0
-    served: int = field(default=0)
 
 
-def _shared_length(first: str, second: str) -> int:
-    """Length of a beginning that two texts share: the longest, halved until it is one."""
+def _shared(first: str, second: str) -> int:
+    """Length of a beginning that two texts share: all of the shorter, or that halved until it is shared."""
     length = min(len(first), len(second))
     while first[:length] != second[:length]:
         length //= 2
@@ -110,42 +113,62 @@ class InstancePool:
                 f"The model file {self.path} cannot be loaded: {problem}", "delete the file and run again"
             ) from None
 
-    def _take(self, prompt: str) -> _Instance:
-        """Wait for a free instance: the one whose last prompt begins most like this one."""
+    def _take(self, prompt: str, beginnings: bool) -> _Instance:
+        """Wait for a free instance: the one that has read this prompt, else the one unused for longest.
+
+        With `beginnings`, the one whose prompt begins most like this one.
+        """
         with self._free:
             while True:
                 free = [instance for instance in self._instances if not instance.busy]
-                if not free and len(self._instances) < self.size:
+                known = max(free, key=lambda one: _shared(one.prompt, prompt), default=None)
+                alike = _shared(known.prompt, prompt) if known else 0
+                enough = len(prompt) // 2 if beginnings else len(prompt)
+                chosen = known if alike >= enough else None
+                if chosen is None and len(self._instances) < self.size:
                     # Loading takes a third of a second; the others wait for it rather than load as well.
-                    free = [_Instance(self._load())]
-                    self._instances += free
-                if free:
-                    chosen = max(free, key=lambda i: (_shared_length(i.last_prompt, prompt), -i.used))
-                    if (
-                        chosen.last_prompt
-                        and _shared_length(chosen.last_prompt, prompt) < len(prompt) // 2
-                        and len(self._instances) < self.size
-                    ):
-                        chosen = _Instance(self._load())
-                        self._instances.append(chosen)
+                    chosen = _Instance(self._load())
+                    self._instances.append(chosen)
+                if chosen is None and free:
+                    chosen = min(free, key=lambda instance: instance.used)
+                if chosen is not None:
                     self._clock += 1
-                    chosen.busy, chosen.last_prompt, chosen.used = True, prompt, self._clock
+                    chosen.busy, chosen.used = True, self._clock
                     return chosen
                 self._free.wait()
 
     def complete(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Answer one chat completion request (OpenAI's JSON), and wait for it.
 
+        The answer depends on the request only, not on what the instance read before: a prompt that is new to
+        it is first read alone and from the start, and every answer then reads its last token by itself.
+        (Reading many tokens at once and one at a time round differently, and greedy decoding can take
+        another turn at a near tie.) A payload with ``cache_prompt`` does without: it reuses whatever
+        beginning the instance has read.
+
         Returns
         -------
         dict
             The completion, or ``{"error": ...}`` as llama.cpp says it.
         """
-        prompt = "\n".join(message["content"] for message in payload["messages"])
-        instance = self._take(prompt)
+        shown = {name: payload[name] for name in ("messages", "response_format") if name in payload}
+        prompt = json.dumps(shown, sort_keys=True)
+        beginnings = bool(payload.get("cache_prompt"))
+        instance = self._take(prompt, beginnings)
         try:
-            result: dict[str, Any] = instance.server.handle_chat_completions(payload)
-            instance.served += 1
+            if beginnings:
+                instance.prompt, instance.whole = prompt, False
+            elif instance.prompt != prompt or not instance.whole:
+                instance.prompt = ""
+                read: dict[str, Any] = instance.server.handle_chat_completions(
+                    {**shown, "max_tokens": 1, "temperature": 0.0, "cache_prompt": False}
+                )
+                if read.get("error"):
+                    return read
+                instance.prompt, instance.whole = prompt, True
+            result: dict[str, Any] = instance.server.handle_chat_completions(
+                {**payload, "cache_prompt": True}
+            )
             return result
         finally:
             with self._free:

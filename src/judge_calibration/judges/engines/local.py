@@ -257,14 +257,16 @@ class LocalEngine:
         return future is not None and not future.done()
 
     def _grouped(self, calls: list[PlannedCall]) -> list[tuple[_Provider, list[list[PlannedCall]]]]:
-        """Sort calls by provider; calls of the embedded model that show the same prompt stay together."""
+        """Sort calls by provider; the embedded model's calls with one prompt, or beginning, stay together."""
         by_provider: dict[int, tuple[_Provider, dict[Any, list[PlannedCall]]]] = {}
         for call in calls:
             request = json.loads(call.request)
             _, provider = self._road(call.judge_id, request["model"])
             _, groups = by_provider.setdefault(id(provider), (provider, {}))
-            together = request["model"].startswith(_EMBEDDED) and not request.get("substitutions")
-            key = sha256_of(request["messages"]) if together else call.call_id
+            key: Any = call.call_id
+            if request["model"].startswith(_EMBEDDED) and not request.get("substitutions"):
+                repeatable = self._setup.judges[call.judge_id].embedded.repeatable
+                key = sha256_of(request["messages"]) if repeatable else (call.pair_id, call.order)
             groups.setdefault(key, []).append(call)
         return [(provider, list(groups.values())) for provider, groups in by_provider.values()]
 

@@ -140,7 +140,7 @@ class LiteLLMRoad:
                 fields |= grammar
             else:
                 fields["extra_body"] = grammar
-        if model.startswith(EMBEDDED) and not self._options.embedded.repeatable_logprobs:
+        if model.startswith(EMBEDDED) and not self._options.embedded.repeatable:
             fields["cache_prompt"] = True
         try:
             response = await litellm.acompletion(

@@ -71,6 +71,9 @@ class TestAnnotationPipeline:
         out = run(make_options(labels={"files": [{"path": str(sheet)}]}), fabricate_pairs(9))
         schemas.check(out["labels"], schemas.LABELS)
         assert len(out["labels"]) == 86
+        assert out["label_files"][["file", "made_by", "rows"]].to_numpy().tolist() == [
+            ["labels.csv", "human", 86]
+        ]
         assert len(out["adjudication_queue"]) == 43
         settled = out["adjudicated_labels"].groupby("undefined").size()
         assert settled["adjudication_missing"] == 43

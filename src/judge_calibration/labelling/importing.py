@@ -16,6 +16,7 @@ under the rule ``last``, ``superseded``.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import re
 from collections.abc import Sequence
@@ -164,6 +165,26 @@ def read_label_files(options: ImportOptions, codes: Sequence[str]) -> pd.DataFra
     mapping = {name: code_of(name) for name in rows["annotator"].dropna().unique()}
     rows["annotator"] = rows["annotator"].map(mapping).astype("str")
     return rows
+
+
+def describe_label_files(options: ImportOptions, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return which files the labels came from: name, who made them, SHA-256 and number of label rows.
+
+    Parameters
+    ----------
+    options : ImportOptions
+        The declared files, already read.
+    rows : pandas.DataFrame
+        Their label rows.
+    """
+    counts = rows["file"].value_counts()
+    records = []
+    for file in options.files:
+        name = Path(file.path).name
+        digest = hashlib.sha256(Path(file.path).read_bytes()).hexdigest()
+        records.append((name, file.made_by, digest, int(counts.get(name, 0))))
+    frame = pd.DataFrame(records, columns=["file", "made_by", "sha256", "rows"])
+    return frame.astype({"file": "str", "made_by": "str", "sha256": "str", "rows": "Int64"})
 
 
 def given_packets(rows: pd.DataFrame, key: RoundKey) -> dict[str, datetime | None]:

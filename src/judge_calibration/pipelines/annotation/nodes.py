@@ -12,7 +12,12 @@ from judge_calibration.labelling.agreement_of_people import human_confusion, ite
 from judge_calibration.labelling.annotators import annotator_drift, annotator_table
 from judge_calibration.labelling.handing_out import round_files
 from judge_calibration.labelling.identity import RoundKey
-from judge_calibration.labelling.importing import check_rows, given_packets, read_label_files
+from judge_calibration.labelling.importing import (
+    check_rows,
+    describe_label_files,
+    given_packets,
+    read_label_files,
+)
 from judge_calibration.labelling.packets import SIMULATED, make_packets, primary_packets
 from judge_calibration.labelling.planning import plan_round, read_issued_plan
 from judge_calibration.labelling.reference_labels import (
@@ -38,9 +43,10 @@ def _marked(frame: pd.DataFrame, options: AnnotationOptions) -> pd.DataFrame:
     return frame.assign(mark=pd.Series(SIMULATED, index=frame.index, dtype="str"))
 
 
-def read_labels_given(options: AnnotationOptions) -> pd.DataFrame:
-    """Read the declared label files; the result holds code names and stays in memory."""
-    return read_label_files(options.labels, options.codes)
+def read_labels_given(options: AnnotationOptions) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Read the declared label files (the rows stay in memory), and say which files they were."""
+    rows = read_label_files(options.labels, options.codes)
+    return rows, _marked(describe_label_files(options.labels, rows), options)
 
 
 def choose_study_cases(

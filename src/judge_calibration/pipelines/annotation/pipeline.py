@@ -18,7 +18,7 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
             Node(
                 func=nodes.read_labels_given,
                 inputs=OPTIONS,
-                outputs="declared_rows",
+                outputs=["declared_rows", "label_files"],
                 name="read_labels_given",
             ),
             Node(

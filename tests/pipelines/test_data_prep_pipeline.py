@@ -4,11 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+from kedro.config import OmegaConfigLoader
 from kedro.io import DataCatalog, MemoryDataset
 from kedro.runner import SequentialRunner
 
 from judge_calibration.errors import SourceError, TableError
+from judge_calibration.metrics.trust_table import trust_table
 from judge_calibration.options.data_prep import DataPrepOptions
+from judge_calibration.options.reporting import ReportingOptions
 from judge_calibration.pipelines.data_prep.nodes import import_files, join_pairs
 from judge_calibration.pipelines.data_prep.pipeline import create_pipeline
 from judge_calibration.schemas import LABELS, PAIRS, VERDICT_ROWS, empty, problems_of
@@ -63,6 +66,40 @@ def run(options: DataPrepOptions) -> dict:
     catalog = DataCatalog({**inputs, **{name: Kept() for name in pipeline.all_outputs()}})
     SequentialRunner().run(pipeline, catalog)
     return {name: catalog.load(name) for name in pipeline.all_outputs()}
+
+
+def parameters(environment: str, project_path: Path) -> DataPrepOptions:
+    loader = OmegaConfigLoader(
+        conf_source=str(project_path / "conf"),
+        base_env="base",
+        default_run_env="local",
+        env=environment,
+        merge_strategy={"parameters": "soft"},
+    )
+    return DataPrepOptions(**loader["parameters"]["data_prep"])
+
+
+class TestEnvironments:
+    @pytest.mark.parametrize("environment", ["base", "bank", "replay", "test"])
+    def test_parameters_are_valid(self, environment, project_path):
+        options = parameters(environment, project_path)
+        assert (options.judged.size is None) == (environment == "bank")
+
+    def test_replay_asks_no_judge_and_gives_the_published_rates(self, project_path, public_data, monkeypatch):
+        monkeypatch.chdir(project_path)
+        out = run(parameters("replay", project_path))
+        assert len(out["judged_pairs"]) == 0
+        assert out["logged_verdicts"]["flags"].str.contains("replayed").all()
+        llmbar = out["pairs"][out["pairs"]["source"] == "LLMBar"]
+        verdicts = out["logged_verdicts"]
+        verdicts = verdicts[
+            verdicts["pair_id"].isin(llmbar["pair_id"])
+            & (verdicts["judge_id"] == "GPT-4")
+            & (verdicts["protocol"] == "Vanilla")
+        ]
+        table = trust_table(verdicts, llmbar, ReportingOptions())
+        whole = table[(table["slice_by"] == "all") & (table["view"] == "strict")].iloc[0]
+        assert whole[["A", "phi", "PR"]].astype(float).round(3).tolist() == [0.845, 0.072, 0.809]
 
 
 class TestPipeline:

@@ -173,6 +173,11 @@ class TestDelimited:
         assert "row 2" in text
         assert "4 fields" in text
 
+    def test_another_delimiter_is_recognised_and_declared(self, pairs_of):
+        text = "question;response_a;response_b\nq;a;b\n"
+        assert "delimiter: ';'" in error_of(pairs_of, "p.csv", text)
+        assert pairs_of("p.csv", text, delimiter=";").loc[0, "response_b"] == "b"
+
     def test_a_column_twice_in_the_header(self, pairs_of):
         assert "twice" in error_of(pairs_of, "p.csv", "question,question,response_a,response_b\nq,q,a,b\n")
 

@@ -10,7 +10,7 @@ import csv
 import json
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from lzma import LZMAError
@@ -24,6 +24,7 @@ from judge_calibration.sources.files import (
     format_of,
     open_text,
 )
+from judge_calibration.sources.json_array import elements_of, starts_a_list
 from judge_calibration.sources.problems import Problems, show
 
 BLOCK = 20_000
@@ -232,7 +233,31 @@ def _lines(handle: Any) -> Iterator[str]:
 
 def _json(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[RecordBlock]:
     with open_text(file, layout.encoding) as handle:
+        if not layout.records and starts_a_list(handle):
+            yield from _blocks(elements_of(handle), file, problems)
+            return
         text = handle.read()
+    yield from _blocks(_records_inside(text, layout), file, problems)
+
+
+def _blocks(elements: Iterable[tuple[int, Any]], file: OpenFile, problems: Problems) -> Iterator[RecordBlock]:
+    rows: list[int] = []
+    records: list[dict[str, Any]] = []
+    for row, record in elements:
+        if not isinstance(record, dict):
+            problems.add(file.given, row, None, show(record), "a JSON object")
+            continue
+        rows.append(row)
+        records.append(record)
+        if len(rows) == BLOCK:
+            yield RecordBlock(rows, records)
+            rows, records = [], []
+    if rows:
+        yield RecordBlock(rows, records)
+
+
+def _records_inside(text: str, layout: Layout) -> Iterator[tuple[int, Any]]:
+    """Yield the records that stand somewhere in one JSON document."""
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -260,15 +285,12 @@ def _json(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[Record
         raise UnreadableFileError(
             f"a JSON {type(document).__name__}", "a list of records, or `records:` with the path to one"
         )
-    good = [(row, record) for row, record in enumerate(document, start=1) if isinstance(record, dict)]
-    if isinstance(whole, dict):  # what stands beside the records, such as the model, is at hand in each
-        good = [(row, {**record, "_document": whole}) for row, record in good]
     for row, record in enumerate(document, start=1):
-        if not isinstance(record, dict):
-            problems.add(file.given, row, None, show(record), "a JSON object")
-    for start in range(0, len(good), BLOCK):
-        part_of = good[start : start + BLOCK]
-        yield RecordBlock([row for row, _ in part_of], [record for _, record in part_of])
+        # What stands beside the records, such as the model, is at hand in each.
+        yield (
+            row,
+            {**record, "_document": whole} if isinstance(record, dict) and whole is not document else record,
+        )
 
 
 def _parquet(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[ColumnBlock]:
@@ -296,6 +318,12 @@ def unknown_column(name: str, known: list[str]) -> str:
     >>> unknown_column("lable", ["label", "question"])
     "no such column (did you mean 'label'?)"
     """
+    if len(known) == 1:
+        other = next((mark for mark in ";\t|," if mark in known[0]), None)
+        if other:
+            return (
+                f"a single column, {known[0]!r:.80} (declare `delimiter: {other!r}` if that is what parts it)"
+            )
     close = get_close_matches(name, known, n=1)
     if close:
         return f"no such column (did you mean '{close[0]}'?)"

@@ -17,5 +17,8 @@ commands = LazyGroup(
         "audit": f"{_CONSOLE}.audit.command",
         "runs": f"{_CONSOLE}.runs.command",
         "reproduce": f"{_CONSOLE}.reproduce.command",
+        "plan": f"{_CONSOLE}.plan.command",
+        "gate": f"{_CONSOLE}.gate.command",
+        "sentinel": f"{_CONSOLE}.sentinel.command",
     },
 )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 import sys
+import traceback
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
 import click
 
-from judge_calibration.errors import JudgeCalibrationError, RunError
+from judge_calibration.errors import JudgeCalibrationError, OptionsError, RuleRefusedError, RunError
+
+INTERRUPTED = 130
+"""Ended by Ctrl-C."""
 
 
 class Exit(IntEnum):
@@ -21,7 +25,7 @@ class Exit(IntEnum):
     FAIL = 1
     """A mismatch, a drift, a failed run."""
     USAGE = 2
-    """The command was not given what it needs (an unknown run, a wrong option)."""
+    """The command was not given what it needs (an unknown run, a wrong option or parameter)."""
     PAUSE = 3
     """Inconclusive, in conflict, or too few data."""
     ERROR = 4
@@ -35,7 +39,7 @@ def explained(function: Callable[..., Exit]) -> Callable[..., None]:
     def wrapped(*args: Any, **kwargs: Any) -> None:
         try:
             code = function(*args, **kwargs)
-        except RunError as error:
+        except (RunError, OptionsError, RuleRefusedError) as error:
             say_error(str(error))
             code = Exit.USAGE
         except JudgeCalibrationError as error:
@@ -45,6 +49,15 @@ def explained(function: Callable[..., Exit]) -> Callable[..., None]:
             from judge_calibration.session.failures import explain
 
             say_error(explain(error))
+            code = Exit.ERROR
+        except KeyboardInterrupt:
+            say_error("Interrupted.")
+            sys.exit(INTERRUPTED)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except Exception:
+            # Python would end with 1, which here means "fail": a crash must not read as a verdict.
+            click.echo(traceback.format_exc(), err=True)
             code = Exit.ERROR
         sys.exit(int(code))
 

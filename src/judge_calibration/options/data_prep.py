@@ -18,6 +18,7 @@ class DrawOptions(Options):
     """Another salt draws another subset. Length plays no part, and neither does the order of the rows."""
     sources: tuple[str, ...] = Field(default=(), description="only pairs of these sources; empty: all")
     splits: tuple[str, ...] = Field(default=(), description="only pairs of these splits; empty: both")
+    only_sentinel: bool = Field(default=False, description="only the protected pairs (environment sentinel)")
 
 
 class DataPrepOptions(Options):

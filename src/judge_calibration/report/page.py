@@ -28,6 +28,7 @@ def render_page(
     answers: Sequence[Answer],
     sections: Sequence[Section],
     banners: Sequence[str] = (),
+    question: str = "How far can each judge be trusted?",
 ) -> str:
     """Return the page as HTML text.
 
@@ -41,6 +42,8 @@ def render_page(
         What follows, in order.
     banners : sequence of str
         Warnings that hold for the whole page, e.g. "SIMULATED".
+    question : str
+        What the answers are to: the heading above them.
     """
     import jinja2
 
@@ -65,6 +68,7 @@ def render_page(
         answers=answers,
         sections=sections,
         banners=banners,
+        question=question,
         style=_packaged("page.css"),
         script=_packaged("page.js"),
         downloads=downloads,

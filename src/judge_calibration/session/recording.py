@@ -69,6 +69,7 @@ class Record:
             "code": environment.code_state(root, package_folder()),
             "packages": environment.packages(),
             "platform": environment.platform_state(),
+            "decision_rule": declared_rule(plain(context.params)),
             "nodes": [_described(node) for node in pipeline.nodes],
             "inputs": {},
             "outputs": {},
@@ -199,6 +200,21 @@ class Record:
             "message": explain(error),
             "traceback": files.relative(self.run.folder / TRACEBACK, self._root),
         }
+
+
+def declared_rule(parameters: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the name and hash of the decision rule that the parameters hold; None without one.
+
+    It is written down when a run starts, so that a gate can tell a rule that came before the verdicts from
+    one that came after.
+    """
+    values = (parameters.get("reporting") or {}).get("rule")
+    if not isinstance(values, Mapping):
+        return None
+    from judge_calibration.metrics.decision_rule import read_rule, rule_hash
+
+    rule = read_rule(values)
+    return {"name": rule.name, "sha256": rule_hash(rule)}
 
 
 def _in_order(names: Iterable[str]) -> list[str]:

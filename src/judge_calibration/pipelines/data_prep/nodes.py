@@ -128,6 +128,8 @@ def draw_judged_pairs(pairs: pd.DataFrame, options: DataPrepOptions) -> pd.DataF
         wanted = wanted[wanted["source"].isin(draw.sources)]
     if draw.splits:
         wanted = wanted[wanted["split"].isin(draw.splits)]
+    if draw.only_sentinel:
+        wanted = wanted[wanted["sentinel"].astype(bool)]
     return draw_pairs(wanted, draw.size, draw.salt)
 
 

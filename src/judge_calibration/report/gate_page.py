@@ -1,0 +1,297 @@
+"""The gate's and the sentinel's results: a document for machines, a page for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from judge_calibration.metrics.authority import ALL
+from judge_calibration.metrics.sentinel import SentinelResult
+from judge_calibration.metrics.two_key_gate import GateDecision, Key
+from judge_calibration.report.answers import Answer, Tone
+from judge_calibration.report.blocks import Block, Missing, Prose, Section, TableBlock
+from judge_calibration.report.page import render_page
+from judge_calibration.report.sections import readable
+from judge_calibration.report.wording import cell_name, count_noun, is_missing, reason_text
+
+TONES: dict[str, Tone] = {
+    "pass": "good",
+    "fail": "bad",
+    "inconclusive": "mixed",
+    "conflict": "bad",
+    "stable": "good",
+    "drift": "bad",
+    "too_few": "mixed",
+}
+HEADLINES = {
+    "pass": "Pass: the judge and people both say so.",
+    "fail": "Fail: the judge speaks against the change, and nobody speaks for it.",
+    "inconclusive": "Paused: it cannot be decided yet.",
+    "conflict": "Paused: the judge and people contradict each other.",
+    "stable": "Stable: it is shown to judge as it did.",
+    "drift": "Drift: it does not judge as it did.",
+    "too_few": "Not settled: the pairs are too few to show either.",
+}
+NOT_COMPARED = "Nothing could be compared."
+
+
+def gate_document(
+    decision: GateDecision,
+    authority: pd.DataFrame,
+    sentinel: Mapping[str, Any],
+    about: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the decision as JSON holds it; what is undefined is null.
+
+    Parameters
+    ----------
+    decision : GateDecision
+    authority : pandas.DataFrame
+        The judge's authority table; may be empty.
+    sentinel : mapping
+        The result of :func:`sentinel_document`.
+    about : mapping
+        The products, the judge's cell, the runs.
+    """
+    sums = authority[authority["criterion"] == ALL] if len(authority) else authority
+    return plain(
+        {
+            **about,
+            "outcome": decision.outcome,
+            "reasons": list(decision.reasons),
+            "rule": {"name": decision.rule, "sha256": decision.rule_hash, "status": decision.rule_status},
+            "judge": decision.judge._asdict(),
+            "humans": [key._asdict() for key in decision.humans],
+            "authority": {} if sums.empty else dict(zip(sums["slice"], sums["reason"], strict=True)),
+            "sentinel": dict(sentinel),
+            "audit_pairs": list(decision.audit_pairs),
+        }
+    )
+
+
+def sentinel_document(
+    cell: Mapping[str, Any], status: str | None, reason: str, result: SentinelResult | None
+) -> dict[str, Any]:
+    """Return one cell's sentinel comparison as JSON holds it."""
+    document: dict[str, Any] = {"cell": dict(cell), "status": status, "reason": reason}
+    if result is not None:
+        document |= {
+            "pairs": result.pairs,
+            "tasks": result.tasks,
+            "absent": list(result.absent),
+            "noise_known": result.noise_known,
+            "measures": [measure._asdict() for measure in result.measures],
+        }
+    return plain(document)  # type: ignore[no-any-return]
+
+
+def plain(value: Any) -> Any:
+    """Return values as JSON knows them: numpy's numbers as numbers, what is not finite as null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return value
+
+
+def gate_page(
+    decision: GateDecision,
+    authority: pd.DataFrame,
+    shift: pd.DataFrame,
+    document: Mapping[str, Any],
+    pairs: pd.DataFrame,
+    banners: Sequence[str] = (),
+) -> str:
+    """Return the gate's page as HTML text.
+
+    Parameters
+    ----------
+    decision : GateDecision
+    authority, shift : pandas.DataFrame
+        Tables of :mod:`judge_calibration.metrics.authority`; may be empty.
+    document : mapping
+        The result of :func:`gate_document`.
+    pairs : pandas.DataFrame
+        The products' pairs, for the audit queue.
+    banners : sequence of str
+        Warnings for the whole page.
+    """
+    old, new = document["products"]["old"], document["products"]["new"]
+    details = tuple(reason_in_words(reason) for reason in decision.reasons) or (
+        f"The judge prefers {new} by {_net(decision.judge)}.",
+    )
+    answer = Answer(
+        f"{new} in place of {old}", HEADLINES[decision.outcome], details, TONES[decision.outcome], None
+    )
+    runs = ", ".join(f"{name} {run or 'none'}" for name, run in document["runs"].items())
+    status = decision.rule_status
+    summary = (
+        f"Decision rule '{decision.rule}' ({status[:1].upper()}{status[1:]}), judged by "
+        f"{cell_name(document['cell'])}, {count_noun(len(pairs), 'pair')}. Runs: {runs}."
+    )
+    sections = [
+        _keys_section(decision),
+        _authority_section(authority),
+        sentinel_section(document["sentinel"]),
+        _shift_section(shift),
+        _audit_section(decision, pairs),
+        Section(
+            "rule",
+            "The rule",
+            "A rule counts as declared only if its hash was recorded before the verdicts were asked for.",
+            [Prose((f"Name: {decision.rule}", f"SHA-256: {decision.rule_hash}", f"State: {status}"))],
+        ),
+    ]
+    return render_page(
+        f"Release gate: {new} against {old}",
+        summary,
+        [answer],
+        sections,
+        banners,
+        "May the new product ship?",
+    )
+
+
+def reason_in_words(reason: str) -> str:
+    """Return a reason code, with what follows its colon, as a sentence.
+
+    Examples
+    --------
+    >>> reason_in_words("not_earned: math (agreement: below_floor)")
+    'Not earned: math (agreement: below floor).'
+    """
+    text = reason.replace("_", " ")
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _net(key: Key) -> str:
+    if is_missing(key.low):
+        return f"{key.net:+.3f}" if not is_missing(key.net) else "an undefined margin"
+    return f"{key.net:+.3f} ({key.low:+.3f} to {key.high:+.3f})"
+
+
+def _keys_section(decision: GateDecision) -> Section:
+    rows = []
+    for name, key in [("Judge", decision.judge), *(("People", key) for key in decision.humans)]:
+        rows.append(
+            {
+                "Key": f"{name}: {key.scope}",
+                "Says": key.verdict + (f" ({reason_text(key.reason)})" if key.reason else ""),
+                "Net for new": "–" if is_missing(key.net) else _net(key),
+                "Has to exceed": f"{key.threshold:+.3f}",
+                "Wins": str(key.wins),
+                "Losses": str(key.losses),
+                "Ties": str(key.ties),
+                "Failures": str(key.failures),
+                "n": str(key.n),
+                "Base tasks": str(key.tasks),
+            }
+        )
+    note = (
+        "Net: (wins - losses) / n of the new product, from -1 to 1, with one-sided bounds at the rule's "
+        "alpha each, clustered by base task. The judge counts both orders of a pair half each."
+    )
+    table = TableBlock("keys", "Both keys", note, pd.DataFrame(rows), decision.frame())
+    blocks: list[Block] = [table]
+    if not any(key.n for key in decision.humans):
+        blocks.append(
+            Missing("No human labels are there. Plan and import them:", "kedro run --pipelines annotation")
+        )
+    return Section("keys-section", "The two keys", "Both have to turn: the judge, and people.", blocks)
+
+
+def _authority_section(authority: pd.DataFrame) -> Section:
+    lead = "The judge decides only in slices where every criterion of the rule has a bound above its floor."
+    if authority.empty:
+        missing = Missing("This instrument was never calibrated. Calibrate it:", "kedro run --env bank")
+        return Section("authority", "Earned authority", lead, [missing])
+    columns = [
+        "slice", "critical", "criterion", "earned", "reason", "value", "low", "high", "floor", "n_pairs",
+        "n_tasks", "tasks_to_settle",
+    ]  # fmt: skip
+    note = (
+        "tasks to settle: base tasks at which the bounds would leave the floor if all else stayed as it is."
+    )
+    table = TableBlock(
+        "authority-table", "Slices and criteria", note, readable(authority[columns]), authority
+    )
+    return Section("authority", "Earned authority", lead, [table])
+
+
+def sentinel_section(document: Mapping[str, Any]) -> Section:
+    """Return the section on one cell's sentinel comparison."""
+    lead = (
+        "Protected pairs, judged again since the calibration: changes beyond the judge's own noise, changes "
+        "of being right, and of failing."
+    )
+    name = cell_name(document["cell"])
+    blocks: list[Block] = []
+    if "measures" not in document:
+        what = (
+            f"{name}: nothing to compare ({document['reason'] or 'no run of the sentinel pairs'}). Ask anew:"
+        )
+        blocks.append(Missing(what, "kedro run --env sentinel --pipelines data_prep,judging"))
+        return Section("sentinel", "Sentinel", lead, blocks)
+    frame = pd.DataFrame(document["measures"]).astype({"value": float, "low": float, "high": float})
+    note = f"{document['pairs']} pairs of {document['tasks']} base tasks. {document['reason']}".strip()
+    if not document["noise_known"]:
+        note += " One repetition: the judge's own noise is not known and not subtracted."
+    if document["absent"]:
+        note += f" {count_noun(len(document['absent']), 'pair')} absent from the new run counted as failed."
+    slug = "sentinel-" + "-".join(str(value) for value in document["cell"].values()).replace(" ", "-")
+    blocks.append(TableBlock(slug, f"{name}: {document['status']}", note, readable(frame), frame))
+    return Section("sentinel", "Sentinel", lead, blocks)
+
+
+def _shift_section(shift: pd.DataFrame) -> Section:
+    lead = "What the judge was calibrated on, beside what it decides here."
+    if shift.empty:
+        missing = Missing("There is no calibration set. Make one:", "kedro run --env bank")
+        return Section("shift", "Shift", lead, [missing])
+    note = "Share of pairs by slice, language, and quartile of length (limits from the calibration set)."
+    table = TableBlock("shift-table", "Calibration and judged set", note, readable(shift), shift)
+    return Section("shift", "Shift", lead, [table])
+
+
+def _audit_section(decision: GateDecision, pairs: pd.DataFrame) -> Section:
+    lead = "Pairs on which the judge and people point in opposite directions: to be looked at first."
+    if not decision.audit_pairs:
+        return Section("audit", "Audit queue", lead, [Prose(("None.",))])
+    rows = pairs[pairs["pair_id"].isin(decision.audit_pairs)]
+    shown = [name for name in ("pair_id", "base_id", "domain", "stakes", "question") if name in rows.columns]
+    columns = [*shown, *(c for c in ("response_a", "response_b") if c in rows.columns)]
+    table = TableBlock(
+        "audit-table",
+        "Contradictions",
+        "All texts are in the download.",
+        readable(rows[shown]),
+        rows[columns],
+    )
+    return Section("audit", "Audit queue", lead, [table])
+
+
+def sentinel_page(documents: Sequence[Mapping[str, Any]], summary: str, banners: Sequence[str] = ()) -> str:
+    """Return the sentinel's page: one answer a cell."""
+    answers = [
+        Answer(
+            cell_name(document["cell"]),
+            HEADLINES.get(str(document["status"]), NOT_COMPARED),
+            (reason_in_words(document["reason"]),) if document["reason"] else (),
+            TONES.get(str(document["status"]), "unknown"),
+            None,
+        )
+        for document in documents
+    ]
+    blocks: list[Block] = [block for document in documents for block in sentinel_section(document).blocks]
+    lead = sentinel_section(documents[0]).lead if documents else ""
+    return render_page(
+        "Sentinel", summary, answers, [Section("sentinel", "What was compared", lead, blocks)], banners,
+        "Is each judge still the one that was calibrated?",
+    )  # fmt: skip

@@ -1,0 +1,67 @@
+"""Where the commands keep what they decided: a JSON document, a page and tables, with checksums."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from judge_calibration.runs import files, manifest
+
+FOLDER = "08_reporting"
+
+
+def decision_id() -> str:
+    """Return the name of a decision that is made now, in the form of a run id."""
+    return manifest.now().replace(":", ".")
+
+
+def keep(
+    data: Path,
+    name: str,
+    version: str,
+    document: Mapping[str, Any],
+    page: str,
+    tables: Mapping[str, pd.DataFrame],
+) -> dict[str, Path]:
+    """Write a decision.
+
+    Parameters
+    ----------
+    data : pathlib.Path
+        The data folder.
+    name, version : str
+        ``<name>.json/<version>/<name>.json``, and ``<name>.html`` likewise.
+    document : mapping
+        For machines; no NaN.
+    page : str
+        For people.
+    tables : mapping of str to pandas.DataFrame
+        Each as Parquet and CSV under its own name.
+
+    Returns
+    -------
+    dict of str to pathlib.Path
+        What was written, by kind: ``json``, ``html`` and the tables' names.
+    """
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    written = {
+        "json": _write(data, f"{name}.json", version, text.encode("utf-8")),
+        "html": _write(data, f"{name}.html", version, page.encode("utf-8")),
+    }
+    for title, table in tables.items():
+        from judge_calibration.datasets import Parquet
+
+        path = data / FOLDER / f"{title}.parquet" / version / f"{title}.parquet"
+        Parquet(filepath=path.as_posix(), csv=True).save(table)
+        written[title] = path
+    return written
+
+
+def _write(data: Path, name: str, version: str, content: bytes) -> Path:
+    path = data / FOLDER / name / version / name
+    files.write_checked(path, lambda file: file.write(content))
+    return path

@@ -20,5 +20,6 @@ commands = LazyGroup(
         "plan": f"{_CONSOLE}.plan.command",
         "gate": f"{_CONSOLE}.gate.command",
         "sentinel": f"{_CONSOLE}.sentinel.command",
+        "compare": f"{_CONSOLE}.compare.command",
     },
 )

@@ -69,8 +69,10 @@ def answers(trust: pd.DataFrame, outcomes: pd.DataFrame, regions: RegionOptions)
     for row, label in zip(_records(rows), cell_labels(rows), strict=True):
         counts = _outcome_counts(outcomes, row)
         answer = answer_for(row, counts, regions, _decisive_pairs(trust, row))
-        found.append(Answer(label, answer.headline, answer.details, answer.tone, answer.trust))
-    return sorted(found, key=lambda a: -1.0 if a.trust is None else a.trust, reverse=True)
+        rank = tuple(-1.0 if is_missing(row[name]) else float(row[name]) for name in ("T_direct", "PR"))
+        found.append((rank, Answer(label, answer.headline, answer.details, answer.tone, answer.trust)))
+    # Where trust is undefined for lack of repetitions, being right in both orders ranks.
+    return [answer for _, answer in sorted(found, key=lambda pair: pair[0], reverse=True)]
 
 
 def _same_cell(frame: pd.DataFrame, row: Mapping[str, Any]) -> pd.Series:

@@ -190,11 +190,10 @@ def measure_progress(
     )
     wanted = [column for column in slice_by if column in pairs.columns]
     done = done.merge(pairs[["pair_id", *wanted]], on="pair_id", how="left")
-    frames = [_count(done, "all", pd.Series("all", index=done.index), differing)]
-    frames.append(_count(done, "annotator", done["annotator_id"].fillna("unassigned"), differing))
-    frames += [
-        _count(done, column, done[column].astype("str").fillna("none"), differing) for column in wanted
-    ]
+    done["differs"] = done["pair_id"].map(dict.fromkeys(differing, True)).notna()
+    frames = [_count(done, "all", pd.Series("all", index=done.index))]
+    frames.append(_count(done, "annotator", done["annotator_id"].fillna("unassigned")))
+    frames += [_count(done, column, done[column].astype("str").fillna("none")) for column in wanted]
     out = pd.concat(frames, ignore_index=True)
     integers = ["assigned", "labelled", "remaining", "ties", "abstentions", "disagreements"]
     return out[PROGRESS_COLUMNS].astype(
@@ -204,7 +203,7 @@ def measure_progress(
     )
 
 
-def _count(done: pd.DataFrame, scope: str, names: pd.Series, differing: set[str]) -> pd.DataFrame:
+def _count(done: pd.DataFrame, scope: str, names: pd.Series) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "name": names,
@@ -216,7 +215,7 @@ def _count(done: pd.DataFrame, scope: str, names: pd.Series, differing: set[str]
         }
     )
     out = frame.groupby(["name", "stage"], as_index=False).sum()
-    unlike = done[done["pair_id"].isin(differing)].assign(name=names)
+    unlike = done[done["differs"]].assign(name=names)
     counts = unlike.groupby(["name", "stage"])["pair_id"].nunique().rename("disagreements").reset_index()
     out = out.merge(counts, on=["name", "stage"], how="left")
     out["disagreements"] = out["disagreements"].fillna(0)

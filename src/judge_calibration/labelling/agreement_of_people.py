@@ -182,7 +182,7 @@ def _row(
 
 
 def _raw(chosen: pd.DataFrame) -> Rate:
-    same = (chosen["label_1"] == chosen["label_2"]).to_numpy(dtype=np.float64)
+    same = (chosen["code_1"].to_numpy() == chosen["code_2"].to_numpy()).astype(np.float64)
     return Rate(same, np.ones(len(chosen)), chosen["cluster"])
 
 

@@ -17,6 +17,8 @@ COMPARISON_COLUMNS = [
     "annotator_2",
     "label_1",
     "label_2",
+    "code_1",
+    "code_2",
 ]
 
 
@@ -67,6 +69,8 @@ def compare_people(primary: pd.DataFrame) -> pd.DataFrame:
     left_rows, right_rows = ordered.iloc[one].reset_index(drop=True), ordered.iloc[two].reset_index(drop=True)
     out = left_rows.rename(columns={"annotator_id": "annotator_1", "label": "label_1"})
     out["annotator_2"], out["label_2"] = right_rows["annotator_id"], right_rows["label"]
+    code = label_codes(ordered["label"])
+    out["code_1"], out["code_2"] = code[one], code[two]
     return out[COMPARISON_COLUMNS]
 
 
@@ -87,5 +91,5 @@ def label_codes(labels: pd.Series) -> np.ndarray:
 def confusion_of(comparisons: pd.DataFrame) -> np.ndarray:
     """Return the 4 x 4 table of label_1 (rows) against label_2."""
     k = len(schemas.VERDICTS)
-    one, two = label_codes(comparisons["label_1"]), label_codes(comparisons["label_2"])
-    return np.bincount(one * k + two, minlength=k * k).reshape(k, k)
+    cells = comparisons["code_1"].to_numpy() * k + comparisons["code_2"].to_numpy()
+    return np.bincount(cells, minlength=k * k).reshape(k, k)

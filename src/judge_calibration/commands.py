@@ -21,5 +21,6 @@ commands = LazyGroup(
         "gate": f"{_CONSOLE}.gate.command",
         "sentinel": f"{_CONSOLE}.sentinel.command",
         "compare": f"{_CONSOLE}.compare.command",
+        "doctor": f"{_CONSOLE}.doctor.command",
     },
 )

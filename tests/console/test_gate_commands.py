@@ -192,6 +192,15 @@ class TestPauses:
         add_products(gated, judged=False)
         assert self.reasons(gated) == ["rule_after_verdicts: exploratory"]
 
+    def test_labels_of_a_simulated_panel_are_nobodys(self, gated):
+        pairs = make_pairs(40, candidate_a="old", candidate_b="new")
+        verdicts = make_verdicts(pairs, NEW)
+        tables = {"pairs": pairs, "verdicts": verdicts, "judged_verdicts": verdicts}
+        tables["labels"] = make_labels(pairs, NEW).assign(made_by="simulated")
+        gated.add_run(PRODUCT, tables, "release", HASH, times(PRODUCT))
+        (gated.root / "conf" / "release").mkdir()
+        assert self.reasons(gated) == ["humans_absent: math (no_human_labels)"]
+
 
 class TestRefusals:
     def test_the_example_rule(self, tool_project):

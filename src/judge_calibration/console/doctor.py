@@ -60,7 +60,8 @@ def command(
         found = _at_hand(env)
     else:
         if not _is_there(file):
-            raise RunError(f"There is no file {file}.", "check the path; it is taken from the working folder")
+            what = f"{file} is a folder" if Path(file).is_dir() else f"There is no file {file}"
+            raise RunError(f"{what}.", "name a file; its path is taken from the working folder")
         names = [layout] if layout else []
         artifact = None if layout else _artifact(Path(file))
         if artifact is None and not names:

@@ -87,10 +87,9 @@ def command(
         click.echo(f"  {reason}")
     for name, key in [("judge", gate.decision.judge), *(("people", key) for key in gate.decision.humans)]:
         why = f" ({key.reason})" if key.reason else ""
-        click.echo(
-            f"  {name}, {key.scope}: {key.verdict}{why}; net {key.net:+.3f} ({key.low:+.3f} to "
-            f"{key.high:+.3f}), {key.n} pairs, {key.tasks} tasks"
-        )
+        # A key without a pair has no net preference to show.
+        net = f"; net {key.net:+.3f} ({key.low:+.3f} to {key.high:+.3f})" if key.n else ""
+        click.echo(f"  {name}, {key.scope}: {key.verdict}{why}{net}, {key.n} pairs, {key.tasks} tasks")
     if sentinel.reason:
         click.echo(f"  sentinel: {sentinel.reason}")
     click.echo(f"  rule '{gate.decision.rule}': {gate.decision.rule_status}")

@@ -266,7 +266,10 @@ def _named(verdicts: pd.DataFrame) -> dict[str, Any]:
 
 
 def _labels(run: Run, project: Project, env: str | None) -> pd.DataFrame:
-    """Return the labels that belong to a run: its own, or the newest of its environment; none is no fault."""
+    """Return the labels that belong to a run: its own, or the newest of its environment; none is no fault.
+
+    Labels of a simulated panel are nobody's, and are left out.
+    """
     environment = str(run.content.get("environment", environment_label(env)))
     tables = []
     for name in ("labels", "adjudicated_labels"):
@@ -275,6 +278,8 @@ def _labels(run: Run, project: Project, env: str | None) -> pd.DataFrame:
         except RunError:
             continue
         table = read_table(source, name, project.root)
+        if "made_by" in table.columns:
+            table = table[table["made_by"] != "simulated"]
         if set(schemas.LABELS.column_names) <= set(table.columns):
             tables.append(table[schemas.LABELS.column_names])
     tables = [table for table in tables if len(table)]

@@ -114,7 +114,7 @@ def _say(item: Any, table: pd.DataFrame) -> None:
         click.echo("  no pair is judged, so nothing is asked")
         return
     heads = ["judge", "protocol", "constraint", "judgments", "calls", "to ask", "tokens in", "(at most)",
-             "out at most", "price", "(at most)", "time"]  # fmt: skip
+             "out at most", "to pay", "(at most)", "time"]  # fmt: skip
     rows = [heads] + [_cells(row) for row in table.to_dict("records")]
     if len(table) > 1:
         rows.append(_cells(_total(table)))

@@ -35,6 +35,25 @@ HEADLINES = {
     "drift": "Drift: it does not judge as it did.",
     "too_few": "Not settled: the pairs are too few to show either.",
 }
+_REASONS = {
+    "judge_for_humans_against": "The judge is for the change and people are against it",
+    "judge_against_humans_for": "The judge is against the change and people are for it",
+    "judge_against": "The judge is against the change",
+    "judge_unsettled": "The judge's key does not settle it",
+    "judge_absent": "The judge's key is absent",
+    "humans_against": "People are against the change",
+    "humans_unsettled": "The human sample does not settle it",
+    "humans_absent": "There is no human sample",
+    "high_stakes": "High stakes never pass on a judge alone",
+    "not_earned": "The judge has not earned this slice",
+    "not_calibrated": "This is not the calibrated instrument",
+    "drifted": "The judge has drifted since it was calibrated",
+    "sentinel_not_run": "The sentinel was not run since the calibration",
+    "sentinel_too_few": "The sentinel has too few pairs to show that the judge is stable",
+    "rule_changed_after_judging": "The rule was changed after judging had started",
+    "rule_after_verdicts": "The verdicts are older than the rule",
+    "rule_not_recorded_at_judging": "No rule was on record when judging started",
+}
 NOT_COMPARED = "Nothing could be compared."
 
 
@@ -165,10 +184,11 @@ def reason_in_words(reason: str) -> str:
     Examples
     --------
     >>> reason_in_words("not_earned: math (agreement: below_floor)")
-    'Not earned: math (agreement: below floor).'
+    'The judge has not earned this slice: math (agreement: below floor).'
     """
-    text = reason.replace("_", " ")
-    return f"{text[:1].upper()}{text[1:]}."
+    code, colon, rest = reason.partition(":")
+    said = _REASONS.get(code, f"{code[:1].upper()}{code[1:].replace('_', ' ')}")
+    return f"{said}{colon}{rest.replace('_', ' ')}."
 
 
 def _net(key: Key) -> str:
@@ -185,7 +205,7 @@ def _keys_section(decision: GateDecision) -> Section:
                 "Key": f"{name}: {key.scope}",
                 "Says": key.verdict + (f" ({reason_text(key.reason)})" if key.reason else ""),
                 "Net for new": "–" if is_missing(key.net) else _net(key),
-                "Has to exceed": f"{key.threshold:+.3f}",
+                "Has to exceed": f"{key.threshold + 0.0:+.3f}",  # no -0.000
                 "Wins": str(key.wins),
                 "Losses": str(key.losses),
                 "Ties": str(key.ties),

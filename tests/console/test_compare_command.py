@@ -104,6 +104,7 @@ class TestCommand:
         assert result.exit_code == 1, result.output
         document = json.loads(result.stdout)
         assert document["cells"][0]["lost"] == 80
+        assert document["cells"][0]["compared_with"] == "y direct none 1.0"
         assert {row["metric"] for row in document["differences"]} >= {"A", "PR", "phi"}
 
     def test_nothing_in_common_pauses(self, tool_project, pairs):

@@ -66,8 +66,12 @@ def command(
     """
     from judge_calibration.metrics.run_comparison import compare_verdicts
     from judge_calibration.options.reporting import ReportingOptions
-    from judge_calibration.report.comparison_page import comparison_document, comparison_page, headline
-    from judge_calibration.report.wording import cell_name
+    from judge_calibration.report.comparison_page import (
+        cells_name,
+        comparison_document,
+        comparison_page,
+        headline,
+    )
     from judge_calibration.runs.results import find_run, read_table
     from judge_calibration.session.configuration import block_of, read_parameters
     from judge_calibration.session.decisions import decision_id, keep
@@ -94,7 +98,7 @@ def command(
         click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
         return code
     for row in result.summary.to_dict("records"):
-        click.echo(f"{cell_name(row)}: {headline(row)}")
+        click.echo(f"{cells_name(row)}: {headline(row)}")
         parts = [
             f"{row[name]} {name}"
             for name in ("gained", "lost", "changed", "failed", "recovered")

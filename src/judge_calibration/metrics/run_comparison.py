@@ -34,6 +34,7 @@ CHANGED_COLUMNS = (
 
 SUMMARY_COLUMNS = (
     *NAMES,
+    "compared_with",
     "instrument_before",
     "instrument_after",
     "n",
@@ -55,7 +56,8 @@ class RunComparison(NamedTuple):
     judgments : pandas.DataFrame
         Columns `CHANGED_COLUMNS`: every judgment that both have.
     summary : pandas.DataFrame
-        Columns `SUMMARY_COLUMNS`, one row a cell. ``changed_share``: judgments that are not ``same``, 0 to
+        Columns `SUMMARY_COLUMNS`, one row a cell. ``compared_with``: the other cell, where its name differs
+        (empty else). ``changed_share``: judgments that are not ``same``, 0 to
         1, with a 95 % interval clustered by base task (null below two).
     differences : pandas.DataFrame
         Statistics of trust, after less before, on the pairs that both judged (value_1 is after).
@@ -145,6 +147,7 @@ def compare_verdicts(
         low, high = share.bounds(0.025)
         summary.append(
             {name: cell_before[name] for name in NAMES}
+            | {"compared_with": "" if _key(cell_before) == _key(cell_after) else " ".join(_key(cell_after))}
             | {"instrument_before": instruments[0], "instrument_after": instruments[1], "n": len(merged)}
             | {change: int(counts.get(change, 0)) for change in CHANGES}
             | {"changed_share": share.value, "low": low, "high": high, "n_tasks": share.clusters}

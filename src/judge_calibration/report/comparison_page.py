@@ -34,6 +34,11 @@ def headline(row: Mapping[Any, Any]) -> str:
     return f"{changed}: {percent(row['changed_share'])}{interval}."
 
 
+def cells_name(row: Mapping[Any, Any]) -> str:
+    """Name the cell, and the one it is compared with where that has another name."""
+    return cell_name(row) + (f"; after: {row['compared_with']}" if row["compared_with"] else "")
+
+
 def comparison_document(comparison: RunComparison, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return the comparison as JSON holds it: per cell, and every statistic; judgments are in the table."""
     columns = ["source", "metric", "value_2", "value_1", "difference", "low", "high", "n_pairs", "reason"]
@@ -59,7 +64,7 @@ def comparison_page(comparison: RunComparison, title: str, summary: str) -> str:
         details = [", ".join(parts) + "." if parts else "Every verdict is the same."]
         details.append("The instrument is the same." if same else "The instrument is another one.")
         tone = "unknown" if not row["n"] else "good" if row["n"] == row["same"] else "mixed"
-        answers.append(Answer(cell_name(row), headline(row), tuple(details), tone, None))  # type: ignore[arg-type]
+        answers.append(Answer(cells_name(row), headline(row), tuple(details), tone, None))  # type: ignore[arg-type]
     sections = [
         _differences_section(comparison.differences),
         _changes_section(comparison.changed),

@@ -30,6 +30,7 @@ test: env ## run the fast tests, the linters and the type checker (under 15 minu
 	@$(BIN)/ruff check src tests
 	@$(BIN)/lint-imports
 	@$(BIN)/mypy src
+	@$(BIN)/python -m pytest --doctest-modules src
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-slow: env ## run what takes longer: wide simulations, a hundred kills, models that really train

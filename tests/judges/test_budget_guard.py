@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
-from conftest import Asked, OneJudge
 from fault_server import Behaviour, running
 from hypothesis import given
 from hypothesis import strategies as st
+from planned_calls import Asked, OneJudge
 
 from judge_calibration.errors import OptionsError
 from judge_calibration.judges.asking import ask_calls

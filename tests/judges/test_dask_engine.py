@@ -10,8 +10,8 @@ import time
 
 import pandas as pd
 import pytest
-from conftest import Asked, OneJudge
 from fault_server import Behaviour, running
+from planned_calls import Asked, OneJudge
 from test_killed_runs import CALLS, CONCURRENCY, finish, kill_and_finish, start
 
 from judge_calibration.judges.asking import ask_calls

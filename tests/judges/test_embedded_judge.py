@@ -8,7 +8,7 @@ from importlib import metadata
 
 import numpy as np
 import pytest
-from conftest import Asked, OneJudge
+from planned_calls import Asked, OneJudge
 
 from judge_calibration.judges.asking import ask_calls
 from judge_calibration.judges.embedded import EmbeddedModelError, describe

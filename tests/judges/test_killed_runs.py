@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import SERVERS
 from fault_server import running
+from planned_calls import SERVERS
 
 RUNNER = str(Path(SERVERS) / "asking_process.py")
 CALLS = 150

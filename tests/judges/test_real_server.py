@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 import pytest
-from conftest import Asked, OneJudge
+from planned_calls import Asked, OneJudge
 
 from judge_calibration.judges.asking import ask_calls
 from judge_calibration.judges.embedded import EmbeddedModelError, describe

@@ -94,7 +94,7 @@ def script_of(table):
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
     """All lasting faults, asked over both roads: answers, requests for each, and the sealed hashes."""
-    from conftest import Asked, OneJudge, plan
+    from planned_calls import Asked, OneJudge, plan
 
     from judge_calibration.options.asking import AskingOptions, TransportOptions
 

@@ -10,9 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "judges"))
-
-from conftest import Asked, OneJudge, plan
+from planned_calls import Asked, OneJudge, plan
 
 from judge_calibration.judges.asking import ask_calls
 from judge_calibration.judges.store import StoreReader

@@ -9,6 +9,7 @@ from kedro.runner import SequentialRunner
 from judge_calibration import schemas
 from judge_calibration.judges.store import StoreReader
 from judge_calibration.options.judging import JudgingOptions
+from judge_calibration.options.reporting import ReportingOptions
 from judge_calibration.pipelines.judging.pipeline import create_pipeline
 
 OUTPUTS = {"calls", "instruments", "call_plan", "answers", "attempts", "judged_verdicts", "verdicts"}
@@ -56,6 +57,7 @@ def run(store, options, judged=None, logged=None):
             "call_store": MemoryDataset(store),
             "judge_keys": MemoryDataset({}),
             "params:judging": MemoryDataset(options),
+            "params:reporting": MemoryDataset(ReportingOptions()),
             **{name: Kept() for name in OUTPUTS},
         }
     )

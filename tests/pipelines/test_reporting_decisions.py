@@ -5,6 +5,7 @@ import logging
 import pytest
 import yaml
 
+from judge_calibration.metrics.decision_rule import rule_hash
 from judge_calibration.metrics.planted_judges import PlantedJudge, plant
 from judge_calibration.options.gates import SelfTestOptions
 from judge_calibration.options.reporting import ReportingOptions
@@ -65,6 +66,22 @@ def test_authority_by_our_rule(tables, labels):
     assert sums["earned"].to_dict() == {"good": True, "bad": False}
     assert set(table["rule"]) == {"ours"}
     assert table["rule_hash"].str.len().eq(64).all()
+
+
+def test_authority_says_whether_the_rule_came_first(tables, labels):
+    options = ReportingOptions(rule=own_rule())
+    instruments = {name: {} for name in tables[0]["instrument_id"]}
+
+    def said(judging_rule, instruments):
+        table = decisions.judge_authority(*tables, labels, options, judging_rule, instruments)
+        assert table["rule_status"].nunique() == 1
+        return table["rule_status"].iloc[0]
+
+    recorded = {"name": "ours", "sha256": rule_hash(options.rule)}
+    assert said(recorded, instruments) == "the rule was declared before judging"
+    assert said({"name": "x", "sha256": "0" * 64}, instruments) == "rule_changed_after_judging"
+    assert said({"name": None, "sha256": None}, instruments) == "rule_not_recorded_at_judging: exploratory"
+    assert said(recorded, {}) == "rule_after_verdicts: exploratory"
 
 
 def test_shipped_rule_earns_nothing(tables, labels, shipped_rule):

@@ -246,6 +246,7 @@ def _authority(tables: Mapping[str, pd.DataFrame]) -> Section:
         tasks=("n_tasks", "max"),
         tasks_to_settle=("tasks_to_settle", "max"),
         rule=("rule", "first"),
+        **({"rule_status": ("rule_status", "first")} if "rule_status" in frame.columns else {}),
     ).reset_index()
     verdicts["earned"] = verdicts["earned"].map({True: "earned", False: "not earned"})
     blocks: list[Block] = []

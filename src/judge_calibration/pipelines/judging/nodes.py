@@ -15,7 +15,9 @@ from judge_calibration.judges.instrument import describe_instruments
 from judge_calibration.judges.planning import plan_calls
 from judge_calibration.judges.reading import read_answers
 from judge_calibration.judges.sequential import ask_sequentially, needed_calls, no_looks
+from judge_calibration.metrics.decision_rule import rule_hash
 from judge_calibration.options.judging import JudgingOptions
+from judge_calibration.options.reporting import ReportingOptions
 
 RUN_ID_VARIABLE = "JUDGE_CALIBRATION_RUN_ID"
 """Holds the id of the run that is going; see :mod:`judge_calibration.hooks`."""
@@ -34,6 +36,13 @@ def plan_judging(
     calls = plan_calls(judged_pairs, options)
     transports = {judge.judge_id: judge.transport for judge in options.judges}
     return calls, describe_instruments(options), call_plan(calls, transports)
+
+
+def record_rule(options: ReportingOptions) -> dict[str, str | None]:
+    """Keep the name and hash of the decision rule as it is when judging starts; nulls without a rule."""
+    if options.rule is None:
+        return {"name": None, "sha256": None}
+    return {"name": options.rule.name, "sha256": rule_hash(options.rule)}
 
 
 def ask_judges(

@@ -11,6 +11,7 @@ from judge_calibration.pipelines.judging.nodes import (
     join_verdicts,
     plan_judging,
     read_verdicts,
+    record_rule,
 )
 
 
@@ -23,6 +24,12 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
                 inputs=["judged_pairs", "params:judging"],
                 outputs=["calls", "instruments", "call_plan"],
                 name="plan_judging",
+            ),
+            Node(
+                func=record_rule,
+                inputs="params:reporting",
+                outputs="judging_rule",
+                name="record_rule",
             ),
             Node(
                 func=ask_judges,

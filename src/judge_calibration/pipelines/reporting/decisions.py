@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
 from judge_calibration.metrics.anova import anova_table
 from judge_calibration.metrics.authority import AUTHORITY_COLUMNS, authority_table
-from judge_calibration.metrics.decision_rule import EXAMPLE, rule_hash
+from judge_calibration.metrics.decision_rule import EXAMPLE, STATUS_TEXT, rule_hash, rule_status
 from judge_calibration.metrics.dstudy import d_study_table
 from judge_calibration.metrics.gstudy import gstudy
 from judge_calibration.metrics.selftest import SELFTEST_COLUMNS, run_self_test
@@ -32,19 +34,36 @@ def analyse_trust(verdicts: pd.DataFrame, pairs: pd.DataFrame, options: Reportin
 
 
 def judge_authority(
-    verdicts: pd.DataFrame, pairs: pd.DataFrame, labels: pd.DataFrame, options: ReportingOptions
+    verdicts: pd.DataFrame,
+    pairs: pd.DataFrame,
+    labels: pd.DataFrame,
+    options: ReportingOptions,
+    judging_rule: Mapping[str, str | None] | None = None,
+    instruments: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """Return in which slices each judge may influence a decision, by the decision rule.
 
     The shipped example rule shows what such a table looks like and earns nothing: its floors are nobody's
-    decision.
+    decision. ``rule_status`` says whether the rule is the one that was there when judging started;
+    instruments that were not asked here are of logs, and so older than the rule.
     """
     if options.rule is None:
-        return pd.DataFrame(columns=[*AUTHORITY_COLUMNS, "rule", "rule_hash"]).astype("str")
+        columns = [*AUTHORITY_COLUMNS, "rule", "rule_hash", "rule_status"]
+        return pd.DataFrame(columns=columns).astype("str")
     table = authority_table(verdicts, pairs, options.rule, labels, reporting=options)
     if options.rule.name.upper().startswith(EXAMPLE):
         table = table.assign(earned=False, reason="no_declared_rule; with the example: " + table["reason"])
-    return table.assign(rule=options.rule.name, rule_hash=rule_hash(options.rule))
+    recorded = (judging_rule or {}).get("sha256")
+    asked = set(instruments or {})
+    status = [
+        STATUS_TEXT[rule_status(options.rule, recorded, replayed=str(instrument) not in asked)]
+        for instrument in table["instrument_id"]
+    ]
+    return table.assign(
+        rule=options.rule.name,
+        rule_hash=rule_hash(options.rule),
+        rule_status=pd.Series(status, index=table.index, dtype="str"),
+    )
 
 
 def check_instrument(options: ReportingOptions) -> pd.DataFrame:

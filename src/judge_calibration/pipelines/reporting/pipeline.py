@@ -132,7 +132,7 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
             ),
             Node(
                 func=decisions.judge_authority,
-                inputs=["verdicts", "pairs", "labels", "params:reporting"],
+                inputs=["verdicts", "pairs", "labels", "params:reporting", "judging_rule", "instruments"],
                 outputs="authority",
                 name="judge_authority",
             ),

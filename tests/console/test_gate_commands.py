@@ -192,6 +192,13 @@ class TestPauses:
         add_products(gated, judged=False)
         assert self.reasons(gated) == ["rule_after_verdicts: exploratory"]
 
+    def test_labels_that_came_after_the_verdicts_count(self, gated):
+        add_products(gated, people=[])
+        assert self.reasons(gated) == ["humans_absent: math (no_human_labels)"]
+        pairs = make_pairs(40)
+        gated.add_run("2026-11-25T10.00.00.000Z", {"labels": make_labels(pairs, NEW)}, "release", HASH)
+        assert gated.kedro("gate", "--env", "release").exit_code == 0
+
     def test_labels_of_a_simulated_panel_are_nobodys(self, gated):
         pairs = make_pairs(40, candidate_a="old", candidate_b="new")
         verdicts = make_verdicts(pairs, NEW)

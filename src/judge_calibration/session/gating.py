@@ -266,17 +266,20 @@ def _named(verdicts: pd.DataFrame) -> dict[str, Any]:
 
 
 def _labels(run: Run, project: Project, env: str | None) -> pd.DataFrame:
-    """Return the labels that belong to a run: its own, or the newest of its environment; none is no fault.
+    """Return the newest labels of a run's environment, else the run's own; none is no fault.
 
-    Labels of a simulated panel are nobody's, and are left out.
+    People label after the judge, so a later run has them. Labels of a simulated panel are nobody's, and are
+    left out.
     """
     environment = str(run.content.get("environment", environment_label(env)))
     tables = []
     for name in ("labels", "adjudicated_labels"):
         try:
-            source = run if path_in(run, name, project.root) else find_run(project.runs, name, environment)
+            source = find_run(project.runs, name, environment)
         except RunError:
-            continue
+            if path_in(run, name, project.root) is None:
+                continue
+            source = run
         table = read_table(source, name, project.root)
         if "made_by" in table.columns:
             table = table[table["made_by"] != "simulated"]

@@ -13,7 +13,7 @@ from judge_calibration.report.blocks import Block, Missing, Section, TableBlock
 from judge_calibration.report.page import render_page
 from judge_calibration.report.share_tables import share_block
 from judge_calibration.report.shortening import shortened
-from judge_calibration.report.wording import count_noun
+from judge_calibration.report.wording import count_noun, reason_text
 
 MOST_ANSWERS = 12
 JUDGE = "kedro run --pipeline judging"
@@ -227,38 +227,52 @@ def _people(tables: Mapping[str, pd.DataFrame]) -> Section:
 
 def _authority(tables: Mapping[str, pd.DataFrame]) -> Section:
     lead = (
-        "A judge may influence a decision only in slices where every floor of a declared rule is cleared "
-        "by the lower "
-        "bound of its interval, with enough base tasks."
+        "A judge may influence a decision only in slices where every floor of a declared rule is cleared by "
+        "the lower bound of its interval, with enough base tasks."
     )
     frame = _some(tables, "authority")
     if frame is None:
         return Section("authority", "Earned authority", lead, [Missing("It takes verdicts:", JUDGE)])
     slices = ["judge_id", "protocol", "constraint", "temperature", "instrument_id", "slice_by", "slice"]
-    whole = frame.groupby(slices, dropna=False, sort=False)
-    verdicts = whole.agg(
-        earned=("earned", "all"),
-        reasons=(
-            "reason",
-            lambda reasons: "; ".join(dict.fromkeys(str(r) for r in reasons.dropna() if str(r))),
-        ),
-        pairs=("n_pairs", "max"),
-        tasks=("n_tasks", "max"),
-        tasks_to_settle=("tasks_to_settle", "max"),
-        rule=("rule", "first"),
-        **({"rule_status": ("rule_status", "first")} if "rule_status" in frame.columns else {}),
-    ).reset_index()
-    verdicts["earned"] = verdicts["earned"].map({True: "earned", False: "not earned"})
+    rows = []
+    for key, part in frame.groupby(slices, dropna=False, sort=False):
+        criteria = part[part["criterion"] != "all"]
+        rows.append(
+            dict(zip(slices, key, strict=True))
+            | {
+                "verdict": "earned" if bool(part["earned"].all()) else "not earned",
+                "why_not": _why_not(criteria),
+                "base_tasks": criteria["n_tasks"].max(),
+                "tasks_that_would_settle_it": part["tasks_to_settle"].max(),
+                "rule": part["rule"].iloc[0],
+            }
+            | ({"rule_status": part["rule_status"].iloc[0]} if "rule_status" in part.columns else {})
+        )
     blocks: list[Block] = []
-    if verdicts["reasons"].str.contains("no_declared_rule").any():
+    if frame["reason"].fillna("").str.contains(_NO_RULE).any():
         what = (
-            "No decision rule is declared: the shipped one is an EXAMPLE, and with it no slice is "
-            "earned. Declare "
-            "floors under `reporting.rule` before you look at results (docs/gates.md), then"
+            "No decision rule is declared: the shipped one is an EXAMPLE, and with it no slice is earned. "
+            "Declare floors under `reporting.rule` before you look at results (docs/gates.md), then"
         )
         blocks.append(Missing(what, "kedro run --pipeline reporting"))
-    blocks.append(_plain("authority-table", "By slice", "Criteria one by one in the download.", verdicts))
+    shown, more = shortened(sections.readable(pd.DataFrame(rows)))
+    note = f"Criteria one by one in the download. {more}".strip()
+    blocks.append(TableBlock("authority-table", "By slice", note, shown, frame))
     return Section("authority", "Earned authority", lead, blocks)
+
+
+_NO_RULE = "no_declared_rule"
+
+
+def _why_not(criteria: pd.DataFrame) -> str:
+    """Return a slice's failed criteria by reason: "too few tasks: order consistency, ..."."""
+    failed: dict[str, list[str]] = {}
+    for criterion, reason in zip(criteria["criterion"], criteria["reason"].fillna(""), strict=True):
+        # The example rule's own prefix is said once, above the table.
+        plain = str(reason).removeprefix(f"{_NO_RULE}; with the example: ")
+        if plain:
+            failed.setdefault(reason_text(plain), []).append(str(criterion).replace("_", " "))
+    return "; ".join(f"{reason}: {', '.join(names)}" for reason, names in failed.items())
 
 
 def _variance(tables: Mapping[str, pd.DataFrame]) -> Section:

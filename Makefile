@@ -7,7 +7,7 @@ STAMP := $(VENV)/.locked
 export KEDRO_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env run test test-slow test-labelstudio lint lock bench-startup bench-metrics bench-variance bench-judging
+.PHONY: help env run test test-slow test-labelstudio lint lock docs bench-startup bench-metrics bench-variance bench-judging
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -45,6 +45,10 @@ lint: env ## format and fix what can be fixed
 
 lock: ## compile requirements.lock anew from pyproject.toml (needs uv)
 	@scripts/lock.sh
+
+docs: env ## build the documentation into site/ (a broken link or reference stops it)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The documentation: site/index.html"
 
 bench-startup: env ## how long a Kedro command takes to start, beside an empty project
 	@$(BIN)/python benchmarks/startup.py

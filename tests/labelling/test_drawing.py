@@ -4,10 +4,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from labelling_helpers import fabricate_pairs
+from labelling_helpers import fabricate_pairs, make_key, make_options
 
 from judge_calibration.errors import TableError
-from judge_calibration.labelling.drawing import draw_pairs
+from judge_calibration.labelling.drawing import draw_pairs, frame_of_draw
+from judge_calibration.labelling.planning import labelling_frame, plan_round
 from judge_calibration.labelling.power import half_width, require
 from judge_calibration.options.annotation import CriticalSliceOptions, DrawOptions
 
@@ -127,3 +128,63 @@ class TestDraw:
         )
         draw = draw_pairs(pairs, _options(mode="everything", sources=["other"]))
         assert set(draw.pairs["source"]) == {"other"}
+
+
+class TestFrame:
+    def test_every_pair_has_its_chance_drawn_or_not(self):
+        pairs = fabricate_pairs(40)
+        options = _options(mode="pairs", pairs=50, strata=["manipulation"])
+        frame = frame_of_draw(pairs, options)
+        # 50 of 200 pairs, 10 of the 40 of each stratum.
+        assert frame["inclusion_probability"].tolist() == pytest.approx([0.25] * 200)
+        assert frame["drawn"].sum() == 50
+        drawn = draw_pairs(pairs, options).pairs
+        assert frame.loc[frame["drawn"], "pair_id"].tolist() == drawn["pair_id"].tolist()
+
+    def test_a_pair_outside_every_critical_slice_has_no_chance(self):
+        frame = frame_of_draw(fabricate_pairs(40), _options()).set_index("pair_id")
+        correctness = frame.index.str.endswith("correctness")
+        assert (frame.loc[correctness, "inclusion_probability"] > 0).all()
+        assert (frame.loc[~correctness, "inclusion_probability"] == 0).all()
+
+    def test_chances_are_the_share_of_seeds_that_draw_a_pair(self):
+        pairs = fabricate_pairs(20)
+        slices = [_slice(half_width=0.25), _slice(slice_by="all", slice="all", half_width=0.2)]
+        options = [_options(seed=seed, critical_slices=slices) for seed in range(150)]
+        frames = [frame_of_draw(pairs, one) for one in options]
+        shares = pd.concat([frame["drawn"] for frame in frames], axis=1).mean(axis=1)
+        chance = frames[0]["inclusion_probability"]
+        assert chance.between(0.05, 1).all()
+        # Standard error of a mean over 20 tasks and 150 seeds: under .02.
+        for group in ("correctness", "length"):
+            rows = pairs["manipulation"] == group
+            assert shares[rows].mean() == pytest.approx(chance[rows].mean(), abs=0.05)
+
+
+class TestLabellingFrame:
+    def test_a_fresh_plan(self):
+        options = make_options(draw={"mode": "pairs", "pairs": 12})
+        pairs = fabricate_pairs(9)
+        plan = plan_round(pairs, options, make_key(options)).plan
+        frame = labelling_frame(pairs, plan, options)
+        assert frame["drawn"].sum() == 12
+        assert frame["undefined"].isna().all()
+        assert len(frame) == 45
+
+    def test_pairs_that_came_after_the_draw_make_chances_unknown(self):
+        options = make_options(draw={"mode": "pairs", "pairs": 12})
+        plan = plan_round(fabricate_pairs(9), options, make_key(options)).plan
+        frame = labelling_frame(fabricate_pairs(12), plan, options)
+        assert set(frame["undefined"]) == {"pairs_changed_since_the_draw"}
+        assert frame["inclusion_probability"].isna().all()
+        assert frame["drawn"].sum() == 12
+
+    def test_the_cases_of_a_study_were_chosen(self):
+        study = {"enabled": True, "attributes": {"a": "A?", "b": "B?"}}
+        options = make_options(study=study)
+        pairs = fabricate_pairs(4)
+        cases = pd.DataFrame({"pair_id": pairs["pair_id"][:3]})
+        plan = plan_round(pairs, options, make_key(options), cases=cases).plan
+        frame = labelling_frame(pairs, plan, options)
+        assert set(frame["undefined"]) == {"chosen_cases"}
+        assert frame["drawn"].sum() == 3

@@ -84,6 +84,15 @@ def test_authority_says_whether_the_rule_came_first(tables, labels):
     assert said(recorded, {}) == "rule_after_verdicts: exploratory"
 
 
+def test_sets_are_compared_by_the_slices_of_the_rule(tables, labels):
+    table = decisions.compare_sets(*tables, labels, ReportingOptions(rule=own_rule()))
+    judged = table[(table["calibration_set"] == "judged") & (table["kind"] == "slice")]
+    assert (judged["difference"] == 0).all()
+    # The planted pairs have human references, and so all of them count as labelled.
+    assert (table["calibration_n"] == table["judged_n"]).all()
+    assert table["undefined"].isna().all()
+
+
 def test_shipped_rule_earns_nothing(tables, labels, shipped_rule):
     table = decisions.judge_authority(*tables, labels, ReportingOptions(rule=shipped_rule))
     assert not table["earned"].any()

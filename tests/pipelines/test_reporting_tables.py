@@ -33,6 +33,7 @@ TABLES = {
     "agreement_table",
     "confusion_table",
     "cost_table",
+    "prediction_powered",
 }
 NODES = [
     "measure_trust",
@@ -46,6 +47,7 @@ NODES = [
     "judge_selectively",
     "measure_agreement",
     "add_up_costs",
+    "estimate_win_rates",
 ]
 
 
@@ -71,6 +73,8 @@ def made_up_run() -> dict[str, pd.DataFrame]:
             "question": "q",
             "response_a": "a",
             "response_b": ["b", "b", "a"] * 4,
+            "candidate_a": "v1",
+            "candidate_b": "v2",
             "reference_label": ["TIE", "A", "TIE"] * 4,
             "reference_kind": "constructed",
             "sentinel": False,
@@ -100,7 +104,15 @@ def made_up_run() -> dict[str, pd.DataFrame]:
                     answers.append(
                         {"call_id": call, "request": "{}", "prompt_tokens": 100, "completion_tokens": 2}
                     )
+    drawn = pairs["pair_id"].isin(pairs["pair_id"][:6])
+    settled = {"pair_id": pairs["pair_id"][drawn], "label": pairs["reference_label"][drawn]}
     return {
+        "adjudicated_labels": pd.DataFrame(settled | {"reference_kind": "human"}).assign(
+            attribute=pd.Series([None] * 6, dtype="str")
+        ),
+        "labelling_frame": pairs[["pair_id"]].assign(
+            inclusion_probability=0.5, drawn=drawn, undefined=pd.Series([None] * 12, dtype="str")
+        ),
         "verdicts": schemas.conform(pd.DataFrame(rows), schemas.VERDICT_ROWS),
         "pairs": schemas.conform(pairs, schemas.PAIRS),
         "labels": schemas.empty(schemas.LABELS),
@@ -192,6 +204,16 @@ class TestTables:
         raw = agreement[(agreement["slice_by"] == "all") & (agreement["statistic"] == "raw")]
         raw = raw[raw["view"] == "strict"].set_index("instrument_id")["value"]
         assert raw["rightdirect"] == 1.0
+
+    def test_win_rates_by_people_and_judge(self, tables):
+        rates = tables["prediction_powered"].set_index("instrument_id")
+        # v1 wins the four corrections of twelve pairs, the rest are ties, so v2 has 4 points of 12.
+        assert rates.loc["rightdirect", ["human_only", "judge_only"]].tolist() == pytest.approx([1 / 3] * 2)
+        assert rates.loc["rightdirect", "judge_bias"] == 0.0
+        # Whoever always picks the first gives each side one half.
+        assert rates.loc["firstdirect", "judge_only"] == 0.5
+        assert rates.loc["firstdirect", "value"] == pytest.approx(1 / 3)
+        assert set(rates["n_labelled"]) == {6}
 
     def test_two_runs_are_equal(self, tables):
         again = run(made_up_run())

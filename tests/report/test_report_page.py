@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from judge_calibration.options.reporting import RegionOptions
-from judge_calibration.report import sections
+from judge_calibration.report import figures, sections
 from judge_calibration.report.answers import answer_for
 from judge_calibration.report.blocks import packed_csv
 from judge_calibration.report.page import render_page
@@ -144,3 +144,32 @@ class TestPage:
         empty = pd.DataFrame([trust_row()]).iloc[:0]
         block = sections.trust_section(empty, RegionOptions()).blocks[0]
         assert block.command == "kedro run --pipeline judging"
+
+
+class TestIsoTrust:
+    def test_marks_stand_at_c_and_a_minus_phi_q_of_decisive_pairs(self):
+        trust = pd.DataFrame(
+            [
+                trust_row(C=0.2, PR=0.3, T_product=0.06),
+                trust_row(slice_by="reference", slice="decisive", C=0.8, PR=0.5, T_product=0.4),
+            ]
+        )
+        figure = figures.iso_trust(sections.decisive_rows(trust))
+        mark = [trace for trace in figure.data if trace.mode == "markers"]
+        assert [(trace.x[0], trace.y[0]) for trace in mark] == [(80.0, 50.0)]
+        assert len([trace for trace in figure.data if trace.mode == "lines"]) == 9
+
+    def test_on_a_curve_the_product_is_the_same(self):
+        figure = figures.iso_trust(pd.DataFrame([trust_row(C=0.8, PR=0.5)]).iloc[:0])
+        for trace, tenths in zip(figure.data, range(1, 10), strict=True):
+            products = [x * y / 1000 for x, y in zip(trace.x, trace.y, strict=True) if y is not None]
+            assert products == pytest.approx([tenths] * len(products), rel=1e-2)
+
+    def test_the_section_shows_it_with_its_table(self):
+        trust = pd.DataFrame([trust_row(C=0.8, PR=0.5, T_product=0.4)])
+        blocks = {block.id: block for block in sections.trust_section(trust, RegionOptions()).blocks}
+        assert blocks["iso-trust"].table.shown.iloc[0, 2] == "80.0 %"
+
+    def test_without_repetitions_there_is_no_such_figure(self):
+        trust = pd.DataFrame([trust_row(PR=0.5)])
+        assert "iso-trust" not in {b.id for b in sections.trust_section(trust, RegionOptions()).blocks}

@@ -33,6 +33,9 @@ DESIGN_COLUMNS = [
     "undefined",
 ]
 
+FRAME_COLUMNS = ["pair_id", "base_id", "stratum", "inclusion_probability", "drawn"]
+"""Columns of the frame of a draw: every pair that could be drawn, with its chance (0 to 1)."""
+
 
 class Draw(NamedTuple):
     """The drawn pairs and what the critical slices get.
@@ -113,7 +116,7 @@ def _draw_units(units: pd.DataFrame, total: int, seed: int, purpose: str) -> pd.
 
 def _by_slice(
     pairs: pd.DataFrame, options: DrawOptions, primaries: int
-) -> tuple[pd.Series, list[tuple[CriticalSliceOptions, Requirement | None]]]:
+) -> tuple[pd.Series, pd.Series, list[tuple[CriticalSliceOptions, Requirement | None]]]:
     missed = pd.Series(1.0, index=pairs.index)
     drawn = pd.Series(False, index=pairs.index)
     requirements: list[tuple[CriticalSliceOptions, Requirement | None]] = []
@@ -133,7 +136,7 @@ def _by_slice(
         missed.loc[rows.index] *= 1 - probability
         drawn.loc[rows.index] |= rows["base_id"].map(done["drawn"]).astype(bool)
     # Draws of different slices are independent, so a pair is missed only if every one of them misses it.
-    return (1 - missed).where(drawn), requirements
+    return 1 - missed, drawn, requirements
 
 
 def draw_pairs(pairs: pd.DataFrame, options: DrawOptions, primaries: int = 2) -> Draw:
@@ -155,27 +158,55 @@ def draw_pairs(pairs: pd.DataFrame, options: DrawOptions, primaries: int = 2) ->
         ``no_pairs``; one with fewer base tasks than it needs gets all of them, and its design row says which
         half-width they reach (reason ``too_few_base_tasks``).
     """
+    frame, requirements = _chances(pairs, options, primaries)
+    drawn = frame[frame["drawn"]].drop(columns="drawn").reset_index(drop=True)
+    return Draw(drawn, _design(frame, drawn, requirements, options, primaries))
+
+
+def frame_of_draw(pairs: pd.DataFrame, options: DrawOptions, primaries: int = 2) -> pd.DataFrame:
+    """Return every pair that could be drawn with its chance, drawn or not.
+
+    Parameters
+    ----------
+    pairs, options, primaries
+        As :func:`draw_pairs` takes them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        FRAME_COLUMNS, in the order of `pairs`; a pair with probability 0 (no critical slice holds it, or its
+        stratum got no place) is in it, so that nobody takes it for one that might have been labelled.
+    """
+    frame, _ = _chances(pairs, options, primaries)
+    texts = ["pair_id", "base_id", "stratum"]
+    return frame[FRAME_COLUMNS].astype(dict.fromkeys(texts, "str") | {"drawn": "bool"})
+
+
+def _chances(
+    pairs: pd.DataFrame, options: DrawOptions, primaries: int
+) -> tuple[pd.DataFrame, list[tuple[CriticalSliceOptions, Requirement | None]]]:
+    """Return the pairs of the draw with ``stratum``, ``inclusion_probability`` and ``drawn``."""
     frame = pairs if options.sources is None else pairs[pairs["source"].isin(options.sources)]
     frame = frame.reset_index(drop=True)
     frame = frame.assign(stratum=strata_of(frame, options.strata))
     requirements: list[tuple[CriticalSliceOptions, Requirement | None]] = []
     if frame.empty:
-        probability = pd.Series([], dtype="float64")
+        probability, drawn = pd.Series([], dtype="float64"), pd.Series([], dtype="bool")
         requirements = [(slice_, None) for slice_ in options.critical_slices]
     elif options.mode == "half_width":
-        probability, requirements = _by_slice(frame, options, primaries)
+        probability, drawn, requirements = _by_slice(frame, options, primaries)
     else:
         wanted = len(frame) if options.mode == "everything" else int(options.pairs or 0)
         units = frame[["pair_id", "stratum"]].rename(columns={"pair_id": "unit"})
         done = _draw_units(units, wanted, options.seed, "pairs")
-        probability = frame["pair_id"].map(done["probability"].where(done["drawn"]))
+        probability, drawn = (frame["pair_id"].map(done[name]) for name in ("probability", "drawn"))
         for slice_ in options.critical_slices:
             rows = frame[in_slice(frame, slice_.slice_by, slice_.slice)]
             mean = float(rows.groupby("base_id").size().mean()) if len(rows) else 0
             requirements.append((slice_, require(slice_, mean, primaries, options) if len(rows) else None))
     frame["inclusion_probability"] = probability.astype("float64")
-    drawn = frame[frame["inclusion_probability"].notna()].reset_index(drop=True)
-    return Draw(drawn, _design(frame, drawn, requirements, options, primaries))
+    frame["drawn"] = drawn.astype("bool")
+    return frame, requirements
 
 
 def _design(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from judge_calibration.errors import Problem, SourceError, TableError
-from judge_calibration.labelling.drawing import Draw, draw_pairs
+from judge_calibration.labelling.drawing import FRAME_COLUMNS, Draw, draw_pairs, frame_of_draw
 from judge_calibration.labelling.identity import RoundKey
 from judge_calibration.options.annotation import (
     AnnotationOptions,
@@ -392,6 +392,41 @@ def plan_round(
         if hand_over.count is not None:
             gone.discard(hand_over.annotator)
     return RoundPlan(_plan_frame(slots, key), _key_frame(slots, key), draw.design)
+
+
+def labelling_frame(pairs: pd.DataFrame, plan: pd.DataFrame, options: AnnotationOptions) -> pd.DataFrame:
+    """Return every pair that the round could have drawn, with its chance: what weighting labels needs.
+
+    Parameters
+    ----------
+    pairs : pandas.DataFrame
+        The canonical pairs.
+    plan : pandas.DataFrame
+        The round's plan (PLAN_COLUMNS).
+    options : AnnotationOptions
+        The draw.
+
+    Returns
+    -------
+    pandas.DataFrame
+        drawing.FRAME_COLUMNS and ``undefined``. Chances are NaN where they are unknown: ``chosen_cases`` (a
+        study's cases are chosen and not drawn), or ``pairs_changed_since_the_draw`` (an issued plan stands,
+        and today's pairs and parameters would not have drawn it with the same chances).
+    """
+    shown = pairs.dropna(subset=["question", "response_a", "response_b"])
+    frame = frame_of_draw(shown, options.draw, options.primaries)
+    planned = plan.drop_duplicates("pair_id").set_index("pair_id")["inclusion_probability"]
+    again = frame[frame["drawn"]].set_index("pair_id")["inclusion_probability"]
+    frame["drawn"] = frame["pair_id"].isin(planned.index)
+    reason = None
+    if options.study.enabled:
+        reason = "chosen_cases"
+    elif set(again.index) != set(planned.index) or (again - planned).abs().gt(1e-9).any():
+        reason = "pairs_changed_since_the_draw"
+    if reason is not None:
+        frame["inclusion_probability"] = math.nan
+    undefined = pd.Series([reason] * len(frame), index=frame.index, dtype="str")
+    return frame[FRAME_COLUMNS].assign(undefined=undefined)
 
 
 def read_issued_plan(path: str) -> pd.DataFrame:

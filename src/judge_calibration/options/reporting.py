@@ -249,6 +249,19 @@ class SelectiveOptions(Options):
     calibration_share: float = Field(default=0.5, gt=0, lt=1)
 
 
+class WinRateOptions(Options):
+    """Which prediction-powered win rates are given.
+
+    Parameters
+    ----------
+    differences_up_to : int
+        Products that share an opponent are compared with one another only if they make at most so many
+        comparisons.
+    """
+
+    differences_up_to: int = Field(default=45, ge=0)
+
+
 class ReportingOptions(Options):
     """All parameters of the pipeline `reporting`."""
 
@@ -262,6 +275,7 @@ class ReportingOptions(Options):
     paradigms: ParadigmOptions = ParadigmOptions()
     confidence: ConfidenceOptions = ConfidenceOptions()
     selective: SelectiveOptions = SelectiveOptions()
+    win_rates: WinRateOptions = WinRateOptions()
     variance: VarianceOptions = VarianceOptions()
     rule: DecisionRule | None = None
     """The decision rule that slices are judged by; without one no slice is earned."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
+from judge_calibration.metrics.paradigms import iso_trust_curve
 from judge_calibration.options.reporting import RegionOptions
 from judge_calibration.report.wording import cell_name
 
@@ -63,8 +65,6 @@ def trust_plane(rows: pd.DataFrame, regions: RegionOptions) -> go.Figure:
     regions : RegionOptions
         Where the regions end.
     """
-    import plotly.graph_objects as go
-
     figure = _blank(430)
     c, phi = 100 * regions.min_consistency, 100 * regions.max_flip_rate
     corners = (
@@ -89,12 +89,56 @@ def trust_plane(rows: pd.DataFrame, regions: RegionOptions) -> go.Figure:
             yanchor="top",
             font={"size": 11},
         )
-    known = rows.dropna(subset=["C", "phi"])
+    _add_cells(figure, rows, "C", "phi", "phi")
+    figure.update_xaxes(title="C: repeats itself (%)", range=[-4, 104])
+    figure.update_yaxes(title="phi: flips with the order (%)", range=[-4, 104])
+    return figure
+
+
+def iso_trust(rows: pd.DataFrame) -> go.Figure:
+    """Draw cells in the plane of C and A - phi q, with the curves on which their product T is the same.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        Rows of the trust table over pairs with a decisive reference, one a cell; those without C or PR (the
+        share right in both orders, which is A - phi q) are left out.
+    """
+    import plotly.graph_objects as go
+
+    figure = _blank(430)
+    consistency = np.linspace(0.01, 1, 100)
+    for tenths in range(1, 10):
+        curve = iso_trust_curve(tenths / 10, consistency)
+        figure.add_trace(
+            go.Scatter(
+                x=(100 * consistency).round(2).tolist(),
+                y=[None if np.isnan(v) else round(100 * float(v), 2) for v in curve],
+                mode="lines",
+                line={"color": "rgba(128,128,128,.6)", "width": 1, "dash": "dot"},
+                showlegend=False,
+                hoverinfo="skip",
+            )
+        )
+        figure.add_annotation(
+            x=100, y=10 * tenths, text=f"T {10 * tenths}", showarrow=False, xanchor="left", font={"size": 11}
+        )
+    _add_cells(figure, rows, "C", "PR", "A - phi q")
+    figure.update_xaxes(title="C: repeats itself (%)", range=[-4, 110])
+    figure.update_yaxes(title="A - phi q: right in both orders (%)", range=[-4, 104])
+    return figure
+
+
+def _add_cells(figure: go.Figure, rows: pd.DataFrame, across: str, up: str, up_name: str) -> None:
+    """Add one mark a cell with both intervals; hovering names it."""
+    import plotly.graph_objects as go
+
+    known = rows.dropna(subset=[across, up])
     for number, (_, row) in enumerate(known.iterrows()):
         figure.add_trace(
             go.Scatter(
-                x=[100 * row["C"]],
-                y=[100 * row["phi"]],
+                x=[100 * row[across]],
+                y=[100 * row[up]],
                 mode="markers",
                 name=cell_name(row.to_dict()),
                 marker={
@@ -103,19 +147,17 @@ def trust_plane(rows: pd.DataFrame, regions: RegionOptions) -> go.Figure:
                     "symbol": SYMBOLS[number % len(SYMBOLS)],
                     "line": {"width": 1, "color": "white"},
                 },
-                error_x=_interval_bar(row, "C"),
-                error_y=_interval_bar(row, "phi"),
-                hovertemplate="C %{x:.1f} %<br>phi %{y:.1f} %<extra>%{fullData.name}</extra>",
+                error_x=_interval_bar(row, across),
+                error_y=_interval_bar(row, up),
+                hovertemplate=f"{across} %{{x:.1f}} %<br>{up_name} %{{y:.1f}} %"
+                "<extra>%{fullData.name}</extra>",
             )
         )
-    figure.update_xaxes(title="C: repeats itself (%)", range=[-4, 104])
-    figure.update_yaxes(title="phi: flips with the order (%)", range=[-4, 104])
     if len(known) > MOST_NAMED:
         # A legend of a hundred names helps nobody: hovering names a point, and the table has them all.
         figure.update_layout(showlegend=False)
     else:
         figure.update_layout(height=430 + 22 * len(known))
-    return figure
 
 
 def _interval_bar(row: pd.Series, metric: str) -> dict[str, object]:

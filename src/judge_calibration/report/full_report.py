@@ -210,6 +210,9 @@ def _people(tables: Mapping[str, pd.DataFrame]) -> Section:
         people = _some(tables, name)
         if people is not None:
             blocks.append(_plain(name.replace("_", "-"), title, note, people[people["slice_by"] == "all"]))
+    powered = _some(tables, "prediction_powered")
+    if powered is not None:
+        blocks.append(_powered(powered))
     confusion = _some(tables, "confusion_table")
     if confusion is not None:
         whole = confusion[confusion["slice_by"] == "all"]
@@ -223,6 +226,21 @@ def _people(tables: Mapping[str, pd.DataFrame]) -> Section:
         )
         blocks.append(Missing(what, "kedro run --pipelines annotation,reporting"))
     return Section("people", "Agreement with people and references", lead, blocks)
+
+
+def _powered(frame: pd.DataFrame) -> TableBlock:
+    simulated = "SIMULATED: " if (frame["label_kind"] == "simulated").any() else ""
+    note = (
+        "Few human and many judge labels together (PPI++): the judge's bias, measured on the pairs that "
+        "people labelled, is taken out. Only where those pairs were drawn at random and all of "
+        "them are labelled."
+    )
+    columns = [
+        *("source", "judge_id", "protocol", "constraint", "temperature", "label_kind", "estimand"),
+        *("product", "other_product", "against", "value", "low", "high", "human_only", "judge_only"),
+        *("judge_bias", "n_labelled", "n_pairs", "n_without_chance", "reason"),
+    ]
+    return _plain("powered-table", f"{simulated}Win rates by people and judge together", note, frame, columns)
 
 
 def _authority(tables: Mapping[str, pd.DataFrame]) -> Section:
@@ -330,7 +348,17 @@ def _formats(tables: Mapping[str, pd.DataFrame]) -> Section:
             "Range of T over formats, beside what equal formats would show.",
         ),
         ("paradigms", "Paradigms at equal calls", "Calls a verdict, and T at equal calls."),
+        (
+            "trust_spread",
+            "Spread of T",
+            "Each judge's T over its formats and sources: mean, lowest, highest (T by product).",
+        ),
         ("temperature_table", "Temperature", "Change of each statistic from the lowest temperature."),
+        (
+            "repetition_looks",
+            "Repetitions that were spared",
+            "Each look at a cell: it stopped asking once its C2 was known well enough.",
+        ),
     ):
         frame = _some(tables, name)
         if frame is not None:

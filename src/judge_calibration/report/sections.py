@@ -47,6 +47,17 @@ def whole_rows(trust: pd.DataFrame, view: str = "strict") -> pd.DataFrame:
     return trust[(trust["view"] == view) & (trust["slice_by"] == "all")]
 
 
+def decisive_rows(trust: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows over pairs with a decisive reference, strict view: where T = C (A - phi q) holds.
+
+    Without the slices by reference (a parameter), the rows of the whole.
+    """
+    rows = trust[
+        (trust["view"] == "strict") & (trust["slice_by"] == "reference") & (trust["slice"] == "decisive")
+    ]
+    return rows if len(rows) else whole_rows(trust)
+
+
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
 
@@ -156,6 +167,7 @@ def trust_section(trust: pd.DataFrame, regions: RegionOptions) -> Section:
         ),
         simulated,
     )
+    iso = _iso_trust(trust, simulated)
     ceiling = FigureBlock(
         "trust-ceiling",
         "What is right, what is trustworthy, and what the order flips leave possible",
@@ -173,7 +185,43 @@ def trust_section(trust: pd.DataFrame, regions: RegionOptions) -> Section:
         simulated,
     )
     lead = "A verdict is trustworthy when it is repeated, survives swapping the answers, and is right."
-    return Section("trust", "Trust", lead, [main, plane, ceiling, further, *views])
+    return Section("trust", "Trust", lead, [main, plane, *iso, ceiling, further, *views])
+
+
+def _iso_trust(trust: pd.DataFrame, simulated: bool) -> list[FigureBlock]:
+    rows = decisive_rows(trust)
+    rows = rows[rows["C"].notna() & rows["PR"].notna()]
+    if rows.empty:
+        return []
+    titles = {
+        "C": "C (repeats itself)",
+        "PR": "A - phi q (right in both orders)",
+        "T_product": "T by product",
+    }
+    records = _records(rows)
+    shown = pd.DataFrame(
+        {"Cell": cell_labels(rows), "Pairs": rows["n_pairs"].tolist()}
+        | {
+            title: [_lines(share_with_interval(row, name)) for row in records]
+            for name, title in titles.items()
+        }
+    )
+    shown, more = shortened(shown)
+    note = (
+        "On a dotted line the product of both, T, is the same: a judge further right gains nothing if it "
+        "stands as much lower. Pairs with a decisive reference only."
+    )
+    return [
+        FigureBlock(
+            "iso-trust",
+            "Which half of trust is missing: repeating itself, or being right in both orders?",
+            note,
+            "Scatter of cells by C and A - phi q with curves of equal T; the values are in its table.",
+            _as_json(figures.iso_trust(rows)),
+            TableBlock("iso-trust-table", "C, A - phi q and T", more, shown, rows),
+            simulated,
+        )
+    ]
 
 
 def _views_table(trust: pd.DataFrame) -> list[TableBlock]:

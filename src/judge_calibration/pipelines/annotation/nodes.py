@@ -19,7 +19,7 @@ from judge_calibration.labelling.importing import (
     read_label_files,
 )
 from judge_calibration.labelling.packets import SIMULATED, make_packets, primary_packets
-from judge_calibration.labelling.planning import plan_round, read_issued_plan
+from judge_calibration.labelling.planning import labelling_frame, plan_round, read_issued_plan
 from judge_calibration.labelling.reference_labels import (
     expected_relationship,
     fit_annotator_errors,
@@ -83,6 +83,13 @@ def plan_labelling(
     if unassigned:
         logger.warning("%d slots have no competent annotator with room; see annotation_plan.", unassigned)
     return _marked(plan, options), _marked(unblinding, options), _marked(design, options)
+
+
+def frame_labelling(
+    pairs: pd.DataFrame, annotation_plan: pd.DataFrame, options: AnnotationOptions
+) -> pd.DataFrame:
+    """Return every pair that could be drawn, with its chance."""
+    return _marked(labelling_frame(pairs, annotation_plan, options), options)
 
 
 def blind_packets(

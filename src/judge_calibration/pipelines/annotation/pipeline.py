@@ -34,6 +34,12 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
                 name="plan_labelling",
             ),
             Node(
+                func=nodes.frame_labelling,
+                inputs=["pairs", "annotation_plan", OPTIONS],
+                outputs="labelling_frame",
+                name="frame_labelling",
+            ),
+            Node(
                 func=nodes.blind_packets,
                 inputs=["pairs", "unblinding_key", "study_questions", OPTIONS],
                 outputs="blinded_packets",

@@ -14,6 +14,7 @@ from judge_calibration.metrics.decision_rule import EXAMPLE, STATUS_TEXT, rule_h
 from judge_calibration.metrics.dstudy import d_study_table
 from judge_calibration.metrics.gstudy import gstudy
 from judge_calibration.metrics.selftest import SELFTEST_COLUMNS, run_self_test
+from judge_calibration.metrics.set_shifts import set_shifts
 from judge_calibration.options.reporting import ReportingOptions
 
 logger = logging.getLogger(__name__)
@@ -64,6 +65,14 @@ def judge_authority(
         rule_hash=rule_hash(options.rule),
         rule_status=pd.Series(status, index=table.index, dtype="str"),
     )
+
+
+def compare_sets(
+    verdicts: pd.DataFrame, pairs: pd.DataFrame, labels: pd.DataFrame, options: ReportingOptions
+) -> pd.DataFrame:
+    """Return how the pairs with human labels, the judged ones and all pairs differ."""
+    slice_by = options.rule.slice_by if options.rule is not None else ("domain",)
+    return set_shifts(verdicts, pairs, labels, slice_by)
 
 
 def check_instrument(options: ReportingOptions) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from judge_calibration.metrics.remedies import remedy_table
 from judge_calibration.metrics.selective import selective_tables
 from judge_calibration.metrics.temperature import temperature_table
 from judge_calibration.metrics.trust_table import trust_intervals, widen_intervals
+from judge_calibration.metrics.win_rates import win_rates
 from judge_calibration.options.judging import JudgingOptions
 from judge_calibration.options.reporting import ReportingOptions
 
@@ -90,6 +91,17 @@ def measure_agreement(
     """Return agreement and confusion with people and references."""
     agreement = agreement_table(verdicts, pairs, labels, options)
     return agreement, confusion_table(verdicts, pairs, labels, options)
+
+
+def estimate_win_rates(
+    verdicts: pd.DataFrame,
+    pairs: pd.DataFrame,
+    adjudicated_labels: pd.DataFrame,
+    labelling_frame: pd.DataFrame,
+    options: ReportingOptions,
+) -> pd.DataFrame:
+    """Return products' win rates from people's and the judge's labels together."""
+    return win_rates(verdicts, pairs, adjudicated_labels, labelling_frame, options)
 
 
 def add_up_costs(

@@ -17,6 +17,8 @@ REPORTED = (
     "paired_differences",
     "format_dispersion",
     "temperature_table",
+    "trust_spread",
+    "repetition_looks",
     "regions",
     "remedies",
     "paradigms",
@@ -24,11 +26,13 @@ REPORTED = (
     "selective_table",
     "agreement_table",
     "confusion_table",
+    "prediction_powered",
     "cost_table",
     "variance_components",
     "d_study",
     "anova_table",
     "authority",
+    "calibration_shift",
     "selftest_table",
     "human_agreement",
     "human_ceiling",
@@ -113,6 +117,12 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
                 name="measure_agreement",
             ),
             Node(
+                func=nodes.estimate_win_rates,
+                inputs=["verdicts", "pairs", "adjudicated_labels", "labelling_frame", "params:reporting"],
+                outputs="prediction_powered",
+                name="estimate_win_rates",
+            ),
+            Node(
                 func=nodes.add_up_costs,
                 inputs=["calls", "answers", "verdicts", "params:judging"],
                 outputs="cost_table",
@@ -137,6 +147,12 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
                 name="judge_authority",
             ),
             Node(
+                func=decisions.compare_sets,
+                inputs=["verdicts", "pairs", "labels", "params:reporting"],
+                outputs="calibration_shift",
+                name="compare_sets",
+            ),
+            Node(
                 func=decisions.check_instrument,
                 inputs="params:reporting",
                 outputs="selftest_table",
@@ -145,7 +161,7 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
             Node(
                 func=report_nodes.draw_figures,
                 inputs=["trust_table", "outcome_table", "params:reporting"],
-                outputs=["figure_trust_plane", "figure_ceiling", "figure_outcomes"],
+                outputs=["figure_trust_plane", "figure_iso_trust", "figure_ceiling", "figure_outcomes"],
                 name="draw_figures",
             ),
             Node(

@@ -29,11 +29,12 @@ def write_judge_cards(
 
 def draw_figures(
     trust: pd.DataFrame, outcomes: pd.DataFrame, options: ReportingOptions
-) -> tuple[go.Figure, go.Figure, go.Figure]:
-    """Draw the page's figures for kedro-viz: the (C, phi) plane, the ceiling, the outcomes."""
+) -> tuple[go.Figure, go.Figure, go.Figure, go.Figure]:
+    """Draw the page's figures for kedro-viz: the two planes of trust, the ceiling, the outcomes."""
     rows = sections.whole_rows(trust)
     return (
         figures.trust_plane(rows, options.regions),
+        figures.iso_trust(sections.decisive_rows(trust)),
         figures.ceiling(rows),
         figures.outcomes(sections.outcome_shares(outcomes)),
     )

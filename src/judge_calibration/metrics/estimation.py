@@ -12,6 +12,7 @@ from judge_calibration.metrics.bootstrap import Resamples
 from judge_calibration.metrics.clusters import cluster_codes
 from judge_calibration.metrics.intervals import Intervals, choose_intervals, spread_intervals
 from judge_calibration.metrics.judgments import Ints, Judgments
+from judge_calibration.metrics.max_t import raise_largest
 from judge_calibration.metrics.rates import Floats
 from judge_calibration.metrics.slices import WHOLE, Slicing, slice_pairs
 from judge_calibration.metrics.trust_statistics import METRICS, PROPORTIONS, denominators, statistics
@@ -172,7 +173,9 @@ def left_out_statistics(by_cluster: Floats) -> Floats:
     return statistics(rest.transpose(2, 0, 1))
 
 
-def estimate(by_cluster: Floats, resamples: Resamples, options: IntervalOptions) -> Intervals:
+def estimate(
+    by_cluster: Floats, resamples: Resamples, options: IntervalOptions, largest: Floats | None = None
+) -> Intervals:
     """Return every statistic with its interval; arrays over (cell, metric), the metric running faster.
 
     Parameters
@@ -183,6 +186,9 @@ def estimate(by_cluster: Floats, resamples: Resamples, options: IntervalOptions)
         The group's resamples.
     options : IntervalOptions
         Rules for intervals.
+    largest : numpy.ndarray, shape (n_cells * len(METRICS), resamples), optional
+        Raised, in place, to each resample's deviation in standard errors where that is larger: over several
+        calls (slices) it gathers what :func:`.max_t.critical_values` needs, one array for all of them.
     """
     n, g, _ = by_cluster.shape
     m = len(METRICS)
@@ -205,6 +211,9 @@ def estimate(by_cluster: Floats, resamples: Resamples, options: IntervalOptions)
         proportion[defined],
         options,
     )
+    if largest is not None:
+        usable = np.flatnonzero((some.method == "percentile") & (some.se > 0))
+        raise_largest(largest, defined[usable], drawn[usable], value[defined[usable]], some.se[usable])
     return spread_intervals(some, defined, value, contributes.sum(axis=0))
 
 

@@ -74,3 +74,47 @@ def max_t_intervals(
     critical = float(np.quantile(largest, level))
     half = np.where(usable, critical * np.where(usable, spread, 0.0), np.nan)
     return SimultaneousIntervals(critical, point - half, point + half)
+
+
+def raise_largest(
+    largest: npt.NDArray[np.float64],
+    rows: npt.NDArray[np.int64],
+    drawn: npt.NDArray[np.float64],
+    value: npt.NDArray[np.float64],
+    se: npt.NDArray[np.float64],
+) -> None:
+    """Raise the largest deviations so far, in place, by one more member of each family.
+
+    Parameters
+    ----------
+    largest : numpy.ndarray of shape (n_families, resamples)
+        Largest absolute deviations in standard errors; 0 at the start.
+    rows : numpy.ndarray of shape (k,)
+        Whose family each statistic belongs to; no family twice.
+    drawn : numpy.ndarray of shape (k, resamples)
+        The statistics on the resamples; NaN is passed over.
+    value, se : numpy.ndarray of shape (k,)
+        The statistics and their standard errors, above 0.
+    """
+    deviations = np.abs(drawn - value[:, None])
+    deviations /= se[:, None]
+    largest[rows] = np.fmax(largest[rows], deviations)
+
+
+def critical_values(largest: npt.NDArray[np.float64], level: float) -> npt.NDArray[np.float64]:
+    """Return each family's multiple of the standard errors; NaN for a family without a member.
+
+    Examples
+    --------
+    The two statistics of :func:`max_t_intervals`, one after the other:
+
+    >>> largest = np.zeros((1, 4))
+    >>> for drawn, se in (([1, -1, 0, 2], 1.0), ([1, 4, -6, 0], 2.0)):
+    ...     raise_largest(largest, np.array([0]), np.array([drawn], float), np.zeros(1), np.array([se]))
+    >>> critical_values(largest, 0.5).tolist()
+    [2.0]
+    """
+    if not largest.size:
+        return np.full(len(largest), np.nan)
+    found = np.quantile(largest, level, axis=1)
+    return np.where(largest.any(axis=1), found, np.nan)

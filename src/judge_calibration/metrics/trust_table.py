@@ -19,6 +19,7 @@ from judge_calibration.metrics.estimation import (
 )
 from judge_calibration.metrics.intervals import Intervals
 from judge_calibration.metrics.judgments import FAILED, A, B, Ints, Judgments, encode
+from judge_calibration.metrics.max_t import critical_values
 from judge_calibration.metrics.slices import WHOLE, Slicing
 from judge_calibration.metrics.trust_statistics import METRICS, fractions
 from judge_calibration.metrics.units import (
@@ -72,6 +73,8 @@ INTERVAL_COLUMNS = (
     "denominator",
     "low",
     "high",
+    "simultaneous_low",
+    "simultaneous_high",
     "method",
     "jackknife_se",
     "jackknife_low",
@@ -179,6 +182,8 @@ def _records(
             "denominator": denominator.reshape(-1),
             "low": intervals.low,
             "high": intervals.high,
+            "simultaneous_low": np.nan,
+            "simultaneous_high": np.nan,
             "method": intervals.method.astype(object),
             "jackknife_se": intervals.se,
             "jackknife_low": intervals.jackknife_low,
@@ -225,13 +230,27 @@ def _computed(
 ) -> pd.DataFrame:
     """Compute the rows of some cells for one slicing."""
     parts = []
-    for value, name in enumerate(slicing.names):
-        for batch in cell_batches(cells, group.n_clusters):
+    for batch in cell_batches(cells, group.n_clusters):
+        # The slices of one slicing are a family for each cell and statistic; the whole is none.
+        family = slicing.by != WHOLE and len(slicing.names) > 1
+        largest = np.zeros((len(batch) * len(METRICS), group.resamples.resamples)) if family else None
+        together = []
+        for value, name in enumerate(slicing.names):
             sums = sum_groups(rows, group, slicing.codes, value, batch, _FACT["kept"])
-            intervals = estimate(sums.by_cluster, group.resamples, options.intervals)
+            intervals = estimate(sums.by_cluster, group.resamples, options.intervals, largest)
             part = _records(judgments, group, sums, intervals, view, slicing.by, name, options)
             part["_cell"] = np.repeat(batch, len(METRICS))
-            parts.append(part)
+            together.append(part)
+        if largest is not None:
+            critical = critical_values(largest, options.intervals.level)
+            for part in together:
+                half = np.where(part["method"] == "percentile", critical * part["jackknife_se"], np.nan)
+                half[half == 0] = np.nan
+                part["simultaneous_low"], part["simultaneous_high"] = (
+                    part["value"] - half,
+                    part["value"] + half,
+                )
+        parts += together
     return pd.concat(parts, ignore_index=True)
 
 
@@ -331,7 +350,9 @@ def trust_intervals(
     -------
     pandas.DataFrame
         Columns INTERVAL_COLUMNS: the value with its numerator and denominator, the interval and how it was
-        made, the cluster-jackknife standard error with its t interval, the clusters that hold a unit of the
+        made, the bounds that hold together for all slices of one slicing (max-t; by cell and statistic, not
+        cut off at 0 and 1; NaN for the whole, a single slice and where there is no percentile interval),
+        the cluster-jackknife standard error with its t interval, the clusters that hold a unit of the
         statistic, the share of undefined resamples, and why a value or an interval is absent.
 
     Raises

@@ -178,6 +178,23 @@ class TestBeforeTheRun:
         assert "judging.colour" in result.stderr
         assert not project.runs.exists()
 
+    def test_unreadable_configuration_is_named_with_file_and_line(self, project):
+        project.write("conf/base/data_prep/parameters.yml", "data_prep:\n  rows: [1, 2\n  other: 3\n")
+        project.write("conf/base/judging/parameters.yml", "- judging\n")
+        result = project.kedro("run")
+        assert result.exit_code == 1
+        assert "conf/base/data_prep/parameters.yml, line 3" in result.stderr
+        assert "conf/base/judging/parameters.yml: found a list" in result.stderr
+        assert "Traceback" not in result.stderr
+
+    def test_a_block_with_a_misspelt_name_is_refused(self, project):
+        project.write("conf/base/more/parameters.yml", "data_prap: {rows: 2}\nmine: {x: 1}\n")
+        result = project.kedro("run")
+        assert result.exit_code == 1
+        assert "parameter data_prap (conf/base/more/parameters.yml)" in result.stderr
+        assert "'data_prep'" in result.stderr
+        assert "mine" not in result.stderr  # a block of one's own is nobody's mistake
+
     def test_an_unknown_pipeline_is_named(self, project):
         result = project.kedro("run", "--pipelines", "judgin")
         assert result.exit_code == 1

@@ -27,6 +27,13 @@ def error_of(read, *args, **kwargs) -> str:
     return str(caught.value)
 
 
+def test_an_absent_column_is_told_once_and_not_row_by_row(pairs_of):
+    told = error_of(pairs_of, "p.csv", "prompt,response_a,response_b\n" + "q,x,y\n" * 9)
+    assert "column question: found no such column (there are prompt, response_a, response_b)" in told
+    assert "found null" not in told
+    assert "more rows of this kind" not in told
+
+
 class TestFormats:
     def test_the_same_rows_in_every_format_give_the_same_pairs(self, pairs_of):
         rows = [ROW, {**ROW, "question": "Is fire cold?"}]

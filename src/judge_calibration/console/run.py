@@ -15,7 +15,7 @@ from judge_calibration.errors import InterruptedRunError, RunError
 from judge_calibration.hooks import RunHooks, refuse_parallel_runner
 from judge_calibration.session.failures import chain, explain, is_expected
 from judge_calibration.session.inputs import with_upstream
-from judge_calibration.session.parameters import check_parameters
+from judge_calibration.session.parameters import check_files, check_parameters
 
 _FILTERS = ("tags", "node_names", "to_nodes", "from_nodes", "from_inputs", "to_outputs", "namespaces")
 _CTRL_C = 130
@@ -71,6 +71,7 @@ def _checked(names: list[str], options: dict[str, Any]) -> list[str]:
     with session:
         context = session.load_context()
         _check_environment(Path(context.config_loader.conf_source), context.env)
+        check_files(Path(context.config_loader.conf_source), context.env)
         known = dict(pipelines)
         unknown = [name for name in names if name not in known]
         if unknown:

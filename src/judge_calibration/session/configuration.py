@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from judge_calibration.errors import OptionsError, Problem
 from judge_calibration.options.base import Options
+from judge_calibration.session.parameters import check_files
 
 Model = TypeVar("Model", bound=Options)
 
@@ -16,6 +17,7 @@ def read_parameters(root: Path, env: str | None, runtime: dict[str, Any] | None 
     """Return the parameters of an environment as Kedro reads them."""
     from kedro.framework.project import settings
 
+    check_files(root / settings.CONF_SOURCE, env or os.environ.get("KEDRO_ENV"))
     loader = settings.CONFIG_LOADER_CLASS(
         conf_source=str(root / settings.CONF_SOURCE),
         env=env or os.environ.get("KEDRO_ENV"),

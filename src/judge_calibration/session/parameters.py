@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,15 +39,18 @@ def check_parameters(
     from pydantic import BaseModel, ValidationError
 
     problems: list[Problem] = []
+    blocks = {"gate"}  # read by a command, by no pipeline
     for key, hint in TypeExtractor(dict(pipelines)).extract_types_from_pipelines().items():
+        blocks.add(key.split(".")[0])
         value = _at(parameters, key)
         if value is None or not (isinstance(hint, type) and issubclass(hint, BaseModel)):
             continue
         try:
             hint.model_validate(value)
         except ValidationError as error:
-            for fault in error.errors(include_url=False):
+            for fault in _causes(error.errors(include_url=False)):
                 problems.append(_problem(key, fault, conf, env))
+    problems.extend(_misspelt_blocks(parameters, blocks, conf, env))
     if problems:
         raise OptionsError(
             f"{len(problems)} parameters are not what they have to be; nothing was run."
@@ -66,6 +70,35 @@ def _at(parameters: Mapping[str, Any], key: str) -> Any:
     return value
 
 
+def _causes(faults: Sequence[Any]) -> list[Any]:
+    """Leave out that a list is too short where that is only because an entry of it is faulty."""
+    places = [fault["loc"] for fault in faults]
+    return [
+        fault
+        for fault in faults
+        if fault["type"] != "too_short"
+        or not any(
+            len(place) > len(fault["loc"]) and place[: len(fault["loc"])] == fault["loc"] for place in places
+        )
+    ]
+
+
+def _misspelt_blocks(
+    parameters: Mapping[str, Any], blocks: set[str], conf: Path, env: str | None
+) -> Iterator[Problem]:
+    """Tell blocks that nothing reads and whose name is nearly that of one: they would change nothing."""
+    for name in parameters:
+        close = get_close_matches(name, sorted(blocks), n=1, cutoff=0.8) if name not in blocks else []
+        if close:
+            files = ", ".join(
+                f"{conf.name}/{path.relative_to(conf).as_posix()}"
+                for path in configuration_files(conf, env)
+                if any(line.startswith(f"{name}:") for line in path.read_text("utf-8").splitlines())
+            )
+            where = f"parameter {name} ({files})" if files else f"parameter {name}"
+            yield Problem(where, "a block that nothing reads", f"{close[0]!r}, or a name less like it")
+
+
 def _problem(key: str, fault: Any, conf: Path, env: str | None) -> Problem:
     name = ".".join([key, *(str(part) for part in fault["loc"])])
     found = repr(fault["input"])
@@ -77,6 +110,7 @@ def _problem(key: str, fault: Any, conf: Path, env: str | None) -> Problem:
 
 def _lower(message: str) -> str:
     text = message.removeprefix("Value error, ").removeprefix("Input should be ")
+    text = text.removeprefix("Tuple should have ").replace("a valid tuple", "a list")
     return text[:1].lower() + text[1:]
 
 
@@ -86,3 +120,47 @@ def _files(key: str, conf: Path, env: str | None) -> str:
     candidates = [Path(name) / block / "parameters.yml" for name in dict.fromkeys(["base", "local", label])]
     found = [f"{conf.name}/{path.as_posix()}" for path in candidates if (conf / path).is_file()]
     return ", ".join(found) or f"{conf.name}/*/{block}/parameters.yml"
+
+
+def configuration_files(conf: Path, env: str | None) -> list[Path]:
+    """Return the YAML files that an environment is made of: those of base, of local, and its own."""
+    names = dict.fromkeys(["base", "local", environment_label(env)])
+    return [
+        path
+        for name in names
+        for path in sorted((conf / name).rglob("*"))
+        if path.suffix in (".yml", ".yaml") and path.is_file()
+    ]
+
+
+def check_files(conf: Path, env: str | None) -> None:
+    """Refuse configuration that is not YAML, or holds no names and values, every file at once.
+
+    Raises
+    ------
+    OptionsError
+        With the file and the line of every fault.
+    """
+    import yaml
+
+    problems: list[Problem] = []
+    for path in configuration_files(conf, env):
+        shown = f"{conf.name}/{path.relative_to(conf).as_posix()}"
+        try:
+            content = yaml.load(path.read_text("utf-8"), yaml.CSafeLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark
+            line = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+            problems.append(Problem(f"{shown}{line}", str(error.problem), "YAML"))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            problems.append(Problem(shown, " ".join(str(error).split())[:200], "YAML in UTF-8"))
+        else:
+            if content is not None and not isinstance(content, dict):
+                kind = "a list" if isinstance(content, list) else f"a {type(content).__name__}"
+                problems.append(Problem(shown, kind, "names and their values (name: value)"))
+    if problems:
+        raise OptionsError(
+            "The configuration cannot be read; nothing was run.",
+            problems,
+            "correct the named files: indent by spaces, close brackets and quotes, quote text with colons",
+        )

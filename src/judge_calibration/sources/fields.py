@@ -134,8 +134,8 @@ class Reader:
         """Note each described column that no row of the file has (called when the file has been read)."""
         for name, seen in self._seen.items():
             if not seen:
-                self.problems.add(
-                    self.file.given, None, name, unknown_column(name, list(self._names)), f"a column '{name}'"
+                self.problems.add_absent_column(
+                    self.file.given, name, unknown_column(name, list(self._names))
                 )
         # An optional column under a misspelt name would be left out without a word.
         absent = [name for name in self._absent if name not in self._names]

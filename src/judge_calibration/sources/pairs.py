@@ -159,7 +159,8 @@ class PairBuilder:
                 None,
                 "reference_kind",
                 "nothing",
-                "human, ai, benchmark or constructed: who or what made the labels",
+                "human, ai, benchmark or constructed: who or what made the labels "
+                "(`set: {reference_kind: human}`)",
             )
 
     def _has_chosen(self) -> bool:

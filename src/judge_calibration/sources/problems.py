@@ -39,7 +39,7 @@ class Problems:
     """
 
     def __init__(self) -> None:
-        self._found: list[Problem] = []
+        self._found: list[tuple[tuple[str, str | None, str], Problem]] = []
         self._counts: Counter[tuple[str, str | None, str]] = Counter()
 
     def add(self, file: str, row: int | None, column: str | None, found: str, wanted: str) -> None:
@@ -56,7 +56,15 @@ class Problems:
                 )
                 if part
             )
-            self._found.append(Problem(where, found, wanted))
+            self._found.append((kind, Problem(where, found, wanted)))
+
+    def add_absent_column(self, file: str, column: str, found: str) -> None:
+        """Note that a file lacks a column, once, in place of what was noted of it row by row."""
+        consequences = {kind for kind in self._counts if kind[:2] == (file, column)}
+        for kind in consequences:
+            del self._counts[kind]
+        self._found = [one for one in self._found if one[0] not in consequences]
+        self.add(file, None, column, found, f"a column '{column}'")
 
     def __bool__(self) -> bool:
         return bool(self._found)
@@ -76,7 +84,7 @@ class Problems:
         """
         if not self._found:
             return
-        listed = list(self._found)
+        listed = [problem for _, problem in self._found]
         for (file, column, wanted), count in self._counts.items():
             if count > _EACH:
                 where = f"{file}, column {column}" if column else file

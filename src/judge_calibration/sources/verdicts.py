@@ -218,7 +218,8 @@ class VerdictBuilder:
         ):
             self.problems.add(
                 self.file.given, None, "reference_kind", "nothing",
-                "human, ai, benchmark or constructed: who or what made the reference labels",
+                "human, ai, benchmark or constructed: who or what made the reference labels "
+                "(`set: {reference_kind: human}`)",
             )  # fmt: skip
         columns["reference_kind"] = [
             None if label is None else kind or self.layout.reference_kind

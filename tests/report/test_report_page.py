@@ -7,8 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from judge_calibration.metrics.authority import AUTHORITY_COLUMNS
+from judge_calibration.metrics.set_shifts import set_shifts
+from judge_calibration.metrics.win_rates import WIN_RATE_COLUMNS
 from judge_calibration.options.reporting import RegionOptions
-from judge_calibration.report import figures, sections
+from judge_calibration.report import figures, full_report, sections
 from judge_calibration.report.answers import answer_for
 from judge_calibration.report.blocks import packed_csv
 from judge_calibration.report.page import render_page
@@ -173,3 +176,19 @@ class TestIsoTrust:
     def test_without_repetitions_there_is_no_such_figure(self):
         trust = pd.DataFrame([trust_row(PR=0.5)])
         assert "iso-trust" not in {b.id for b in sections.trust_section(trust, RegionOptions()).blocks}
+
+
+def test_the_page_shows_the_shift_between_the_sets_and_the_refused_win_rates():
+    verdicts = pd.DataFrame({"pair_id": ["p1"]})
+    pairs = pd.DataFrame({"pair_id": ["p1", "p2"], "domain": ["law", "art"], "question": ["a", "b"]})
+    authority = pd.DataFrame([dict.fromkeys(AUTHORITY_COLUMNS, "x")])
+    authority = authority.assign(earned=False, reason="no_pairs", rule="ours", temperature=0.0)
+    section = full_report._authority(
+        {"authority": authority, "calibration_shift": set_shifts(verdicts, pairs)}
+    )
+    assert "shift-table" in {block.id for block in section.blocks if block.kind == "table"}
+    refused = pd.DataFrame([dict.fromkeys(WIN_RATE_COLUMNS)]).assign(reason="no_settled_labels")
+    section = full_report._people({"prediction_powered": refused})
+    shown = [block.shown.to_string() for block in section.blocks if block.kind == "table"]
+    assert len(shown) == 1
+    assert "no_settled_labels" in shown[0]

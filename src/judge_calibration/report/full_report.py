@@ -276,6 +276,13 @@ def _authority(tables: Mapping[str, pd.DataFrame]) -> Section:
     shown, more = shortened(sections.readable(pd.DataFrame(rows)))
     note = f"Criteria one by one in the download. {more}".strip()
     blocks.append(TableBlock("authority-table", "By slice", note, shown, frame))
+    shift = _some(tables, "calibration_shift")
+    if shift is not None:
+        note = (
+            "Slices, languages and lengths (quartiles of the first set): pairs with human labels beside the "
+            "judged ones, and judged ones beside all. never calibrated: only the second set has it."
+        )
+        blocks.append(_plain("shift-table", "What it was calibrated on, and what it is used on", note, shift))
     return Section("authority", "Earned authority", lead, blocks)
 
 

@@ -99,7 +99,11 @@ def words_of(line: str) -> list[str]:
 
 @cache
 def kedro_groups() -> tuple[click.Group, ...]:
-    found = [commands]
+    from kedro.framework.cli.catalog import catalog_cli
+    from kedro.framework.cli.project import project_group
+    from kedro.framework.cli.registry import registry_cli
+
+    found = [commands, project_group, catalog_cli, registry_cli]
     for group in ("kedro.project_commands", "kedro.global_commands"):
         for entry in importlib.metadata.entry_points(group=group):
             if entry.name != "judge_calibration":

@@ -72,6 +72,15 @@ class TestPlan:
         assert result.exit_code == 2
         assert "data_prep.judged.size" in result.stderr
 
+    def test_a_file_that_is_no_mapping_is_named(self, tool_project):
+        folder = tool_project.root / "conf" / "listed" / "data_prep"
+        folder.mkdir(parents=True)
+        (folder / "parameters.yml").write_text("- a\n- b\n", encoding="utf-8")
+        result = tool_project.kedro("plan", "-e", "listed")
+        assert result.exit_code == 2
+        assert "parameters.yml" in result.output
+        assert "AttributeError" not in result.output
+
 
 class TestTime:
     def test_pauses_do_not_count_and_side_by_side_counts_once(self):

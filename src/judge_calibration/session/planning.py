@@ -10,7 +10,7 @@ import pandas as pd
 from judge_calibration.errors import RunError
 from judge_calibration.runs import files
 from judge_calibration.runs.manifest import read_all
-from judge_calibration.session.parameters import check_parameters
+from judge_calibration.session.parameters import check_files, check_parameters
 from judge_calibration.session.project import data_folder
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def plan_environment(
     RunError
         If the project has no such pipeline.
     """
-    from kedro.framework.project import pipelines
+    from kedro.framework.project import pipelines, settings
     from kedro.framework.session import KedroSession
     from kedro.io import DataCatalog, MemoryDataset
     from kedro.runner import SequentialRunner
@@ -83,6 +83,8 @@ def plan_environment(
         def _release(self) -> None:
             """Keep what the runner thinks that nobody needs any more."""
 
+    # Kedro's own reading of a file that is no mapping ends in an error that names no file.
+    check_files(root / settings.CONF_SOURCE, env)
     known = dict(pipelines)
     absent = [name for name in ("data_prep", *names) if name not in known]
     if absent:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -289,11 +289,11 @@ def problems_of(frame: pd.DataFrame, table: Table, where: str | None = None) -> 
         keys = frame[list(table.key)].reset_index(drop=True)
         repeated = keys[keys.duplicated(keep=False)]
         by = list(table.key) if len(table.key) > 1 else table.key[0]
-        for key, rows in list(repeated.groupby(by, dropna=False).groups.items())[:5]:
+        for key, same in list(repeated.groupby(by, dropna=False).groups.items())[:5]:
             shown = key if isinstance(key, tuple) else (key,)
             problems.append(
                 Problem(
-                    f"{place}, rows {[int(r) + 1 for r in rows][:6]}",
+                    f"{place}, rows {[int(r) + 1 for r in same][:6]}",
                     f"the same {', '.join(table.key)} {tuple(map(str, shown))}",
                     "one row each",
                 )
@@ -330,7 +330,7 @@ def empty(table: Table) -> pd.DataFrame:
     return conform(pd.DataFrame({column.name: [] for column in table.columns}), table)
 
 
-_DTYPES = {"text": "str", "integer": "Int64", "number": "float64", "boolean": "bool"}
+_DTYPES: dict[str, Any] = {"text": "str", "integer": "Int64", "number": "float64", "boolean": "bool"}
 
 
 def conform(frame: pd.DataFrame, table: Table) -> pd.DataFrame:

@@ -19,11 +19,11 @@ _STORED = re.compile(_ESCAPE + "([0-9a-f]{4})")
 
 
 def to_storable(text: str) -> str:
-    """Return `text` with lone surrogates escaped, so that UTF-8 can hold it.
+    r"""Return `text` with lone surrogates escaped, so that UTF-8 can hold it.
 
     Examples
     --------
-    >>> from_storable(to_storable("a\\ud800b")) == "a\\ud800b"
+    >>> from_storable(to_storable("a\ud800b")) == "a\ud800b"
     True
     >>> to_storable("plain text")
     'plain text'

@@ -31,14 +31,14 @@ class HolisticOptions(Options):
 class AttributesOptions(Options):
     """All parameters of the pipeline `attributes`."""
 
-    seed: int = Field(7, ge=0)
-    pairs: int | None = Field(4, ge=1)
+    seed: int = Field(default=7, ge=0)
+    pairs: int | None = Field(default=4, ge=1)
     """Pairs that are read, drawn by hash from the judged ones and stratified; null: all of them."""
     salt: str = "attribute reads 1"
     attributes: tuple[str, ...] = ()
     """Names of the inventory to read; empty: all."""
     detection_unit: Literal["reads", "cells"] = "reads"
-    position_limit: float = Field(0.75, gt=0.5, le=1)
+    position_limit: float = Field(default=0.75, gt=0.5, le=1)
     """A judge that names one position in at least this share of its resolved reads is left out of the
     reduced panel."""
     subjective_threshold: str = "1/3"

@@ -11,6 +11,17 @@ from judge_calibration.metrics.trust_table import rows_of_view
 from judge_calibration.metrics.units import Units
 from judge_calibration.options.reporting import ReportingOptions
 
+TWIN_STATISTICS = ("changed_better_wins", "twin_better_wins", "lost_to_change")
+"""What is told of pairs beside their twins."""
+
+SLICINGS = (
+    "manipulation",
+    "manipulation*difficulty",
+    "manipulation*domain",
+    "manipulation*difficulty*domain",
+    "manipulation*variant",
+)
+
 
 def by_pair(units: Units, n_pairs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return cell, pair and both reduced verdicts (FAILED for an order that was not asked) of each pair."""
@@ -24,7 +35,7 @@ def by_pair(units: Units, n_pairs: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 def manipulation_table(
     verdicts: pd.DataFrame, pairs: pd.DataFrame, options: ReportingOptions | None = None
 ) -> pd.DataFrame:
-    """Return what each controlled change does to the verdicts of every cell, whole and by difficulty.
+    """Return what each controlled change does to the verdicts of every cell, whole and by slice.
 
     Parameters
     ----------
@@ -36,14 +47,17 @@ def manipulation_table(
     Returns
     -------
     pandas.DataFrame
-        Columns of :mod:`judge_calibration.metrics.share_rows`; ``slice_by`` is ``manipulation`` or
-        ``manipulation*difficulty``, or ``manipulation*variant`` for identity kinds. Statistics, in shares
-        of pairs with both orders unless said otherwise:
+        Columns of :mod:`judge_calibration.metrics.share_rows`; ``slice_by`` is ``manipulation``, this
+        crossed with ``difficulty``, ``domain`` or both, or ``manipulation*variant`` for identity kinds and
+        twins. Statistics, in shares of pairs with both orders unless said otherwise:
 
         - pairs that expect a TIE and have a modified side: ``modified_wins`` (in both orders),
           ``original_wins``, ``modified_minus_original`` (-1 to 1), ``tie_both``;
         - pairs with a decisive reference: ``better_wins`` (in both orders), ``worse_wins``, and
           ``better_wins_read`` (share of (pair, order), failures wrong);
+        - pairs whose twin (the same error without the polish or the injected text) the cell judged, too:
+          ``changed_better_wins`` and ``twin_better_wins``, and their difference ``lost_to_change`` (-1 to 1;
+          above 0: the polish or the injection saves wrong answers);
         - identity pairs: ``identity_first_share`` (of decisive (pair, order)) and ``identity_false_win``
           (share of (pair, order) with a decisive verdict).
 
@@ -80,6 +94,9 @@ def manipulation_table(
     worse = answerable & both & decisive & (reduced[:, 0] != reference)
     right = (reduced == reference[:, None]) & asked
     same = controlled & identity
+    twin = _rows_of_twins(frame, cell, pair)
+    twinned = answerable & both & (twin >= 0) & (answerable & both)[twin]
+    twin_better = twinned & better[twin]
     said = asked & (reduced != TIE) & (reduced != ABSTAIN) & (reduced != FAILED)
     first = said & (reduced == np.array([A, B])[None, :])
 
@@ -98,14 +115,26 @@ def manipulation_table(
             np.where(answerable, right.sum(axis=1), 0),
             np.where(answerable, asked.sum(axis=1), 0),
         ),
+        part("changed_better_wins", better & twinned, twinned),
+        part("twin_better_wins", twin_better, twinned),
+        part("lost_to_change", twin_better.astype(float) - (better & twinned), twinned, proportion=False),
         part(
             "identity_first_share", np.where(same, first.sum(axis=1), 0), np.where(same, said.sum(axis=1), 0)
         ),
         part("identity_false_win", np.where(same, said.sum(axis=1), 0), np.where(same, asked.sum(axis=1), 0)),
     ]
-    table = share_rows(
-        judgments, parts, ("manipulation", "manipulation*difficulty", "manipulation*variant"), chosen
-    )
+    table = share_rows(judgments, parts, SLICINGS, chosen)
     by_variant = table["slice_by"] == "manipulation*variant"
-    shown = (table["slice_by"] != "all") & (~by_variant | table["statistic"].str.startswith("identity"))
+    of_variants = table["statistic"].str.startswith("identity") | table["statistic"].isin(TWIN_STATISTICS)
+    shown = (table["slice_by"] != "all") & (~by_variant | of_variants)
     return table[shown].reset_index(drop=True)
+
+
+def _rows_of_twins(frame: pd.DataFrame, cell: np.ndarray, pair: np.ndarray) -> np.ndarray:
+    """Return for each (cell, pair) the row of the same cell with the pair's twin; -1 without one."""
+    if "twin_pair_id" not in frame.columns or not len(pair):
+        return np.full(len(pair), -1, dtype=np.int64)
+    twin = pd.Index(frame["pair_id"]).get_indexer(frame["twin_pair_id"].astype(object))[pair]
+    rows = pd.MultiIndex.from_arrays([cell, pair])
+    found = rows.get_indexer(pd.MultiIndex.from_arrays([cell, twin]))
+    return np.where(twin >= 0, found, -1)

@@ -243,6 +243,24 @@ class TestAnswers:
         cached = second["usage"]["prompt_tokens_details"]["cached_tokens"]
         assert cached > 0.8 * first["usage"]["prompt_tokens"]
 
+    def test_calls_that_begin_alike_are_asked_one_after_the_other(self, make_plan, tmp_path):
+        import pandas as pd
+
+        topics = ("red blue green ", "one two three ", "north south east ")
+        plans = [
+            make_plan([topic * 60 + f"Question {number}?"], model=MODEL, max_tokens=1)
+            for number in range(3)
+            for topic in topics
+        ]
+        transport = TransportOptions(embedded=EmbeddedOptions(instances=1, context=2048, repeatable=False))
+        options = Asked((OneJudge("judge", transport),), AskingOptions())
+        answers, _ = ask_calls(pd.concat(plans, ignore_index=True), options, tmp_path)
+        assert answers["failure"].isna().all()
+        reread = answers["prompt_tokens"] - answers["cached_tokens"]
+        # Three topics are read once each, and of six calls only the end: were they asked in the plan's order,
+        # every call would read its whole prompt.
+        assert (reread < 0.2 * answers["prompt_tokens"]).sum() >= 5
+
     def test_seeds_give_other_texts_above_temperature_0_and_none_at_0(self, make_plan, tmp_path):
         import pandas as pd
 

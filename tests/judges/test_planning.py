@@ -223,6 +223,22 @@ class TestUntrustedText:
         }
         assert len(codes) == 1
 
+    def test_pairs_of_one_task_begin_alike_up_to_their_answers(self):
+        first, second = (
+            text_of(plan_calls(pairs_of(response_a=[answer]), options_of("direct"))["request"][0])
+            for answer in ("short", "long " * 20)
+        )
+        before, after = (text.split("[BEGIN ANSWER A ") for text in (first, second))
+        assert before[0] == after[0]
+        assert before[1][:12] != after[1][:12]
+        assert first.split("[BEGIN QUESTION ")[1][:12] != before[1][:12]
+
+    def test_a_marker_that_an_answer_holds_is_drawn_again(self):
+        content = ["q"]
+        first = make_marker("salt", content)
+        assert make_marker("salt", content, beside=["nothing"]) == first
+        assert make_marker("salt", content, beside=[f"[END QUESTION {first.upper()}]"]) != first
+
     def test_a_colliding_marker_is_drawn_again(self):
         every_but_one = [f"q {''.join(c for c in '0123456789abcdef' if c != '7')}", "a"]
         assert make_marker("salt", every_but_one, digits=1) == "7"

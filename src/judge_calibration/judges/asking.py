@@ -237,9 +237,28 @@ def ask_calls(
             run_id or made_up_run_id(),
             dict(keys or {}),
         )
-        summary = ask_blocks(list(blocks_of(planned, options.asking.shard_calls)), setup, len(planned))
+        blocks = list(blocks_of(_beginnings_together(planned, judges), options.asking.shard_calls))
+        summary = ask_blocks(blocks, setup, len(planned))
         _say(summary)
     return collect(planned, folder)
+
+
+def _beginnings_together(
+    planned: Sequence[PlannedCall], judges: Mapping[str, TransportOptions]
+) -> list[PlannedCall]:
+    """Put the calls of judges that reuse beginnings into the order of their prompts; the rest stays.
+
+    A request's JSON has its keys sorted: what an instrument's calls do not share begins with the messages.
+    """
+    reusing = {name for name, options in judges.items() if not options.embedded.repeatable}
+    own = [number for number, call in enumerate(planned) if call.judge_id in reusing]
+    ordered = list(planned)
+    # Only among calls that build upon no other: what they build upon has to come first.
+    free = [number for number in own if SUBSTITUTES not in planned[number].request]
+    by_prompt = sorted(free, key=lambda number: (planned[number].judge_id, planned[number].request))
+    for place, number in zip(free, by_prompt, strict=True):
+        ordered[place] = planned[number]
+    return ordered
 
 
 def _say(summary: Summary) -> None:

@@ -96,7 +96,7 @@ def resolve_instruments(options: JudgingOptions, probes: bool = False) -> list[I
     problems: list[Problem] = []
     instruments: list[Instrument] = []
     for judge in options.judges:
-        weights = _weights_of(judge)
+        weights = weights_of(judge)
         for use in judge.protocols:
             where = f"judges, {judge.judge_id}, protocols"
             try:
@@ -201,7 +201,7 @@ def _instrument(
     return Instrument(judge, use, constraint, protocol, access, description, sha256_of(description))
 
 
-def _weights_of(judge: JudgeSpec) -> dict[str, Any] | None:
+def weights_of(judge: JudgeSpec) -> dict[str, Any] | None:
     """Return what is known of the weights: as declared, else (for the embedded model) as found out."""
     if judge.weights is not None:
         return judge.weights.model_dump()

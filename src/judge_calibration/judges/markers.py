@@ -14,11 +14,11 @@ from collections.abc import Sequence
 
 from judge_calibration.text import canonical_json
 
-MARKER_VERSION = 1
+MARKER_VERSION = 2
 _DIGITS = 12  # 48 bits: not to be guessed by a candidate, and few tokens
 
 
-def make_marker(salt: str, content: Sequence[str], digits: int = _DIGITS) -> str:
+def make_marker(salt: str, content: Sequence[str], beside: Sequence[str] = (), digits: int = _DIGITS) -> str:
     """Return the code that fences `content` off.
 
     Parameters
@@ -26,7 +26,9 @@ def make_marker(salt: str, content: Sequence[str], digits: int = _DIGITS) -> str
     salt : str
         The project's salt.
     content : sequence of str
-        Every text that a prompt shows of the pair, in the pair's own order (not the shown one).
+        The texts that it fences off, in the pair's own order (not the shown one).
+    beside : sequence of str
+        The prompt's other texts, which must not hold the code either. They do not change it otherwise.
     digits : int
         Hex digits of the code.
 
@@ -47,7 +49,7 @@ def make_marker(salt: str, content: Sequence[str], digits: int = _DIGITS) -> str
     while True:
         message = canonical_json({"content": list(content), "counter": counter}).encode("ascii")
         code = hmac.new(salt.encode("utf-8", "surrogatepass"), message, hashlib.sha256).hexdigest()[:digits]
-        if not any(code in text.lower() for text in content):
+        if not any(code in text.lower() for text in (*content, *beside)):
             return code
         counter += 1
 

@@ -230,12 +230,13 @@ class _Prompts:
             "answer_a": (a,),
             "answer_b": (b,),
         }[step.shows]
-        # The same content gives the same code in both orders: it is taken in the pair's own order.
+        # The same content gives the same codes in both orders: it is taken in the pair's own order.
+        task = make_marker(self._salt, [content.question, packet], beside=answers)
         marker = make_marker(self._salt, [content.question, packet, *answers])
         texts = {
             **dict(step.texts),
-            "question": fence("QUESTION", marker, content.question),
-            "sources": fence("SOURCES", marker, packet) if packet else "",
+            "question": fence("QUESTION", task, content.question),
+            "sources": fence("SOURCES", task, packet) if packet else "",
             "output": step.form.instruction,
         }
         if step.shows == "pair":

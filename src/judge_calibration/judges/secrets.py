@@ -7,6 +7,7 @@ means a secret) and replaced wherever they occur: as they are, URL-quoted, or in
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import os
 import re
@@ -79,5 +80,10 @@ class Redactor:
         return {
             name.lower(): self.clean(str(value))
             for name, value in sorted(headers.items())
-            if _KEPT_HEADERS.search(name) or not _SECRET_HEADERS.search(name)
+            if not _names_a_secret(name)
         }
+
+
+@functools.lru_cache(maxsize=1024)
+def _names_a_secret(header: str) -> bool:
+    return bool(_SECRET_HEADERS.search(header)) and not _KEPT_HEADERS.search(header)

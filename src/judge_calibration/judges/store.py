@@ -17,17 +17,20 @@ An answer satisfies its call for ever; a failed attempt is kept as history and s
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
+import itertools
 import json
 import logging
+import operator
 import os
 import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,6 +60,10 @@ _INTEGERS: Final = frozenset(
     {"prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "number", "status"}
 )
 _ATTEMPT_COLUMNS: Final = tuple(field.name for field in fields(Attempt))
+_ANSWER_ROW: Final = operator.attrgetter(*_ANSWER_COLUMNS)
+_ATTEMPT_ROW: Final = operator.attrgetter(*_ATTEMPT_COLUMNS)
+_MOST_ROWS_A_STATEMENT: Final = 64
+"""SQLite takes 32,766 values a statement."""
 _TABLES: Final = f"""
 CREATE TABLE IF NOT EXISTS answers ({", ".join(_ANSWER_COLUMNS)}, PRIMARY KEY (call_id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS attempts ({", ".join(_ATTEMPT_COLUMNS)});
@@ -167,6 +174,23 @@ def _table(rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> pa.Table:
 # --------------------------------------------------------------------------------------------- writing
 
 
+def _insert(connection: sqlite3.Connection, statement: str, rows: list[tuple[Any, ...]]) -> None:
+    """Insert rows with few statements.
+
+    Each statement that runs lets go of the interpreter's lock and has to win it back from the event loop, so
+    that ``executemany``, which runs one for each row, takes many times as long beside a busy loop. Statements
+    for a power of two of rows are few, and stay compiled.
+    """
+    done = 0
+    while done < len(rows):
+        count = min(_MOST_ROWS_A_STATEMENT, 1 << ((len(rows) - done).bit_length() - 1))
+        part = rows[done : done + count]
+        marks = f"({', '.join('?' * len(part[0]))})"
+        values = list(itertools.chain.from_iterable(part))
+        connection.execute(f"{statement} VALUES {', '.join([marks] * count)}", values)
+        done += count
+
+
 class OpenShard:
     """One shard that is being asked: a SQLite file with this process as its only writer.
 
@@ -201,18 +225,8 @@ class OpenShard:
             connection = self._open()
             connection.execute("BEGIN IMMEDIATE")
             try:
-                if answers:
-                    marks = ", ".join("?" * len(_ANSWER_COLUMNS))
-                    connection.executemany(
-                        f"INSERT OR IGNORE INTO answers VALUES ({marks})",  # noqa: S608
-                        [astuple(answer) for answer in answers],
-                    )
-                if attempts:
-                    marks = ", ".join("?" * len(_ATTEMPT_COLUMNS))
-                    connection.executemany(
-                        f"INSERT INTO attempts VALUES ({marks})",  # noqa: S608
-                        [astuple(attempt) for attempt in attempts],
-                    )
+                _insert(connection, "INSERT OR IGNORE INTO answers", list(map(_ANSWER_ROW, answers)))
+                _insert(connection, "INSERT INTO attempts", list(map(_ATTEMPT_ROW, attempts)))
                 connection.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(sqlite3.Error):
@@ -283,7 +297,7 @@ class _Work:
     shard: OpenShard
     answer: StoredAnswer | None
     attempts: tuple[Attempt, ...]
-    done: Future[None] | None
+    done: Future[None] | asyncio.Future[None]
 
 
 @dataclass
@@ -315,6 +329,14 @@ class StoreWriter:
         future: Future[None] = Future()
         self._put(_Work(shard, answer, tuple(attempts), future), future)
         return future
+
+    async def kept(self, shard: OpenShard, answer: StoredAnswer | None, attempts: Sequence[Attempt]) -> None:
+        """Hand rows over, and return when they are on the disk. The rows of a commit wake the loop once."""
+        if self._problem is not None:
+            raise self._problem
+        future = asyncio.get_running_loop().create_future()
+        self._work.put(_Work(shard, answer, tuple(attempts), future))
+        await future
 
     def seal(self, shard: OpenShard) -> Future[None]:
         """Seal a shard when all that was handed over before is written."""
@@ -367,17 +389,12 @@ class StoreWriter:
         for items in by_shard.values():
             answers = [item.answer for item in items if item.answer is not None]
             attempts = [attempt for item in items for attempt in item.attempts]
+            problem: BaseException | None = None
             try:
                 items[0].shard.write(answers, attempts)
-            except BaseException as problem:  # whoever waits for the row raises it
-                self._problem = problem
-                for item in items:
-                    if item.done is not None:
-                        item.done.set_exception(problem)
-            else:
-                for item in items:
-                    if item.done is not None:
-                        item.done.set_result(None)
+            except BaseException as raised:  # whoever waits for the row raises it
+                self._problem = problem = raised
+            _tell([item.done for item in items], problem)
 
     def _finish(self, done: Future[None], act: Callable[[], None]) -> None:
         try:
@@ -387,6 +404,32 @@ class StoreWriter:
             done.set_exception(problem)
         else:
             done.set_result(None)
+
+
+def _tell(waiting: Sequence[Future[None] | asyncio.Future[None]], problem: BaseException | None) -> None:
+    """Tell those who wait for rows that these are written, or why not: a loop's futures all in one call."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+    for future in waiting:
+        if isinstance(future, asyncio.Future):
+            by_loop.setdefault(future.get_loop(), []).append(future)
+        else:
+            _end(future, problem)
+    for loop, futures in by_loop.items():
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_end_all, futures, problem)
+
+
+def _end_all(futures: Sequence[asyncio.Future[None]], problem: BaseException | None) -> None:
+    for future in futures:
+        if not future.done():  # whoever waited may have been cancelled
+            _end(future, problem)
+
+
+def _end(future: Future[None] | asyncio.Future[None], problem: BaseException | None) -> None:
+    if problem is None:
+        future.set_result(None)
+    else:
+        future.set_exception(problem)
 
 
 # --------------------------------------------------------------------------------------------- reading

@@ -7,8 +7,8 @@ answered is in the store, not here.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
+import math
 import os
 import signal
 import sys
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from judge_calibration.errors import InterruptedRunError, JudgeCalibrationError
 from judge_calibration.judges.budget import BudgetGuard, Cost, usage_cost
-from judge_calibration.judges.caller import Caller, Ended, Road, ending
+from judge_calibration.judges.caller import Caller, Ended, Road, ending, request_digest
 from judge_calibration.judges.engines.setup import AskSetup, Block, check_limits, provider_of
 from judge_calibration.judges.failures import Refused, StoppedError
 from judge_calibration.judges.limits import ProviderGate
@@ -32,6 +32,7 @@ from judge_calibration.text import canonical_json, from_storable, sha256_of
 
 _BLOCKS_AT_ONCE: Final = 2
 _EMBEDDED: Final = "embedded/"
+_BEGINNINGS: Final = "beginnings"
 SUBSTITUTES: Final = '"substitutions":{"'
 """How the canonical JSON of a request that builds upon another call looks."""
 _LONGEST_DRAIN_S: Final = 60.0
@@ -265,10 +266,18 @@ class LocalEngine:
             _, groups = by_provider.setdefault(id(provider), (provider, {}))
             key: Any = call.call_id
             if request["model"].startswith(_EMBEDDED) and not request.get("substitutions"):
-                repeatable = self._setup.judges[call.judge_id].embedded.repeatable
-                key = sha256_of(request["messages"]) if repeatable else (call.pair_id, call.order)
+                if self._setup.judges[call.judge_id].embedded.repeatable:
+                    key = sha256_of(request["messages"])
+                else:
+                    key = _BEGINNINGS
             groups.setdefault(key, []).append(call)
-        return [(provider, list(groups.values())) for provider, groups in by_provider.values()]
+        return [
+            (
+                provider,
+                [*_by_beginning(groups.pop(_BEGINNINGS, []), provider.gate.concurrency), *groups.values()],
+            )
+            for provider, groups in by_provider.values()
+        ]
 
     def _road(self, judge_id: str, model: str) -> tuple[Road, _Provider]:
         if (judge_id, model) not in self._roads:
@@ -326,7 +335,7 @@ class LocalEngine:
             ended: Ended | None = Ended(None, "missing")
         else:
             text = call.request if ready is request else canonical_json(ready)
-            digest = hashlib.sha256(text.encode()).hexdigest()
+            digest = request_digest(text)
             ended = await self._caller.ask(road, call, ready, digest, shard)
         future = self._pending.get(call.call_id)
         if ended is not None and future is not None and not future.done():
@@ -421,6 +430,25 @@ class LocalEngine:
             signal.signal(signal.SIGINT, before)
 
         return undo
+
+
+def _by_beginning(calls: list[PlannedCall], workers: int) -> list[list[PlannedCall]]:
+    """Cut calls that come in the order of their prompts into groups with one beginning, for one worker each.
+
+    A group ends where the next prompt shares less than half with the one before, and no group is so long
+    that a worker would be left without work.
+    """
+    most = math.ceil(len(calls) / (2 * workers))
+    groups: list[list[PlannedCall]] = []
+    before = ""
+    for call in calls:
+        prompt = call.request[call.request.index('"messages":') :]
+        half = len(prompt) // 2
+        if not groups or prompt[:half] != before[:half] or len(groups[-1]) >= most:
+            groups.append([])
+        groups[-1].append(call)
+        before = prompt
+    return groups
 
 
 def fill_in(request: dict[str, Any], texts: dict[str, str]) -> dict[str, Any]:

@@ -114,6 +114,8 @@ class Transport(Protocol):
 
 def sendable(text: str) -> str:
     """Return `text` as a provider can take it: lone surrogates, which UTF-8 lacks, become U+FFFD."""
+    if text.isascii():  # known without a look at the text
+        return text
     return _SURROGATE.sub("\ufffd", text)
 
 

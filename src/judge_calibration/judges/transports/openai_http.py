@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from judge_calibration.judges.failures import Refused, no_connection, not_a_completion, of_status
+from judge_calibration.judges.failures import no_connection, not_a_completion, of_status
 from judge_calibration.judges.transports.base import (
     PlannedCall,
     Reply,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 _PREFIXES: Final = ("hosted_vllm/", "openai/")
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 
 
 def served_name(model: str) -> str:
@@ -83,7 +84,7 @@ class OpenAIHttp:
             **decoding_fields(request),
             **grammar_field(request["model"], request.get("constraint")),
         }
-        data = json.dumps(payload, ensure_ascii=False).encode()
+        data = _ENCODER.encode(payload).encode()
         try:
             async with self._open().post(self._address, data=data, allow_redirects=False) as response:
                 raw = await self._read(response)
@@ -95,10 +96,7 @@ class OpenAIHttp:
         body = raw.decode("utf-8", "replace")
         named = dict(headers)
         if status >= 300:
-            failed = of_status(status, body, named)
-            if isinstance(failed, Refused):
-                raise failed
-            raise failed
+            raise of_status(status, body, named)
         try:
             completion = json.loads(raw)
         except (ValueError, RecursionError) as problem:

@@ -1,5 +1,6 @@
 """The call store: sealed for good, or not there; damage is named and nothing is taken from it."""
 
+import asyncio
 import hashlib
 import os
 import sqlite3
@@ -118,6 +119,59 @@ class TestReading:
         writer.seal(shard).result(10)
         writer.close()
         assert len(StoreReader(tmp_path).answers(map(call_id, range(20)))) == 20
+
+
+class TestWritingFromALoop:
+    def test_what_is_kept_is_on_the_disk_whatever_the_size_of_the_commit(self, tmp_path):
+        async def keep_all(writer, shard):
+            async def one(number):
+                await writer.kept(
+                    shard, answer(number), [attempt(number, at=str(n)) for n in range(number % 3)]
+                )
+                return call_id(number) in StoreReader(tmp_path).answers([call_id(number)])
+
+            # 1 + 2 + ... rows at a time: every remainder of the statements' powers of two.
+            return await asyncio.gather(*(one(number) for number in range(200)))
+
+        writer = StoreWriter(tmp_path)
+        shard = OpenShard(tmp_path, "shard")
+        assert all(asyncio.run(keep_all(writer, shard)))
+        writer.close()
+        ids = list(map(call_id, range(200)))
+        assert len(StoreReader(tmp_path).attempts(ids)) == sum(number % 3 for number in range(200))
+
+    @pytest.mark.parametrize("count", [1, 2, 3, 63, 64, 65, 200])
+    def test_every_number_of_rows_is_written_whole(self, tmp_path, count):
+        shard = OpenShard(tmp_path, "shard")
+        shard.write([answer(number, str(number)) for number in range(count)], [])
+        found = StoreReader(tmp_path).answers(map(call_id, range(count)))
+        assert {found[call_id(number)].text for number in range(count)} == set(map(str, range(count)))
+
+    def test_everybody_who_waits_is_told_that_it_failed_and_so_is_who_comes_later(self, tmp_path):
+        (tmp_path / "open").write_text("a file where the folder should be")
+
+        async def keep_some(writer, shard):
+            waiting = [writer.kept(shard, answer(number), []) for number in range(5)]
+            first = await asyncio.gather(*waiting, return_exceptions=True)
+            return [*first, *await asyncio.gather(writer.kept(shard, answer(9), []), return_exceptions=True)]
+
+        writer = StoreWriter(tmp_path)
+        told = asyncio.run(keep_some(writer, OpenShard(tmp_path, "shard")))
+        writer.close()
+        assert len(told) == 6
+        assert all(isinstance(one, StoreError) for one in told)
+
+    def test_who_no_longer_waits_disturbs_nobody(self, tmp_path):
+        async def keep_two(writer, shard):
+            gone = asyncio.create_task(writer.kept(shard, answer(1), []))
+            await asyncio.sleep(0)
+            gone.cancel()
+            await writer.kept(shard, answer(2), [])
+
+        writer = StoreWriter(tmp_path)
+        asyncio.run(keep_two(writer, OpenShard(tmp_path, "shard")))
+        writer.close()
+        assert set(StoreReader(tmp_path).answers([call_id(1), call_id(2)])) == {call_id(1), call_id(2)}
 
 
 class TestDamage:

@@ -69,6 +69,19 @@ LASTING = {
     "cut off by the cap": (Behaviour(text="A", choice={"finish_reason": "length"}), None, "A", 1),
     "thinking aloud": (Behaviour(text="<think>B?</think>A"), None, "A", 1),
     "thinking apart": (Behaviour(text="A", message={"reasoning_content": "B?"}), None, "A", 1),
+    "a thought in a thought": (Behaviour(text="<think>A? <think>B?</think> no</think>A"), None, "A", 1),
+    "a thought in a thought without end": (
+        Behaviour(text="<think>A? <think>B?</think>A"),
+        None,
+        "<think>A? <think>B?</think>A",
+        1,
+    ),
+    "thinking apart, cut too early": (
+        Behaviour(text=" no</think>A", message={"reasoning_content": "A? <think>B?"}),
+        None,
+        "A",
+        1,
+    ),
     "thinking without end": (Behaviour(text="<think>A"), None, "<think>A", 1),
     "odd characters": (
         Behaviour(text="A\ud800 \x00 \u202e \r\n \ufffe"),
@@ -367,3 +380,18 @@ class TestReadingStatuses:
         failed = of_status(403, '{"error": {"message": "content policy"}}', {})
         assert isinstance(failed, CallFailure)
         assert failed.failure == "refusal"
+
+
+class TestLitellmsPriceList:
+    """A model that one serves oneself is entered as free, so that litellm does not look for it each time."""
+
+    def test_it_is_known_after_the_first_call_and_changes_no_request(self, asked, make_plan, tmp_path):
+        import litellm
+
+        with running(lambda request, seen: Behaviour()) as server:
+            plan = make_plan(["x"], model="hosted_vllm/gpt-5-of-mine", reasoning_effort="low")
+            answers, _ = ask_calls(plan, options_for(asked, server, "litellm"), tmp_path, "run")
+        assert answers["text"].tolist() == ["A"]
+        assert litellm.get_model_info("hosted_vllm/gpt-5-of-mine")["input_cost_per_token"] == 0
+        sent = server.requests[0]
+        assert (sent["model"], sent["reasoning_effort"], sent["seed"]) == ("gpt-5-of-mine", "low", 0)

@@ -15,6 +15,7 @@ _TAG = re.compile(
     r"|◁(?P<glyph_close>/?)think▷",
     re.IGNORECASE | re.ASCII,
 )
+_CLIENTS_TAG = re.compile(r"<(?P<close>/?)(?:think|thinking|budget:thinking)>")
 
 
 def without_reasoning(text: str, skip: Callable[[int], int | None] | None = None) -> str | None:
@@ -59,6 +60,42 @@ def without_reasoning(text: str, skip: Callable[[int], int | None] | None = None
         position = start = close
     kept.append(text[start:])
     return "".join(kept)
+
+
+def leading_block(text: str) -> tuple[str, str] | None:
+    """Part the closed reasoning block at the very start of a text from the rest; None if there is none.
+
+    Only tags that clients take apart as well are looked at: ``think``, ``thinking``, ``budget:thinking``,
+    each of which closes the others. A block within the block belongs to it, and does not end it.
+
+    Examples
+    --------
+    >>> leading_block("<think>A? <think>B?</think> no</think>A")
+    ('A? <think>B?</think> no', 'A')
+    >>> leading_block("<think>A? <think>B?</think>A") is None
+    True
+    """
+    opening = _CLIENTS_TAG.match(text)
+    if opening is None or opening["close"]:
+        return None
+    depth = 0
+    for tag in _CLIENTS_TAG.finditer(text):
+        depth += -1 if tag["close"] else 1
+        if depth == 0:
+            return text[opening.end() : tag.start()], text[tag.end() :]
+    return None
+
+
+def is_cut_within(reasoning: str) -> bool:
+    """Whether a block that was taken apart leaves one within it unclosed: it was then ended too early.
+
+    Examples
+    --------
+    >>> is_cut_within("A? <think>B?")
+    True
+    """
+    tags = [tag["close"] for tag in _CLIENTS_TAG.finditer(reasoning)]
+    return tags.count("") > tags.count("/")
 
 
 def _closes(tag: re.Match[str]) -> bool:

@@ -14,11 +14,9 @@ from typing import Any, Final, Protocol
 
 from judge_calibration.judges.failures import CallFailure, Refused, not_a_completion, of_status
 from judge_calibration.judges.parsing.fields import in_declared_order
+from judge_calibration.judges.parsing.reasoning import is_cut_within, leading_block
 from judge_calibration.text import canonical_json, to_storable
 
-_REASONING: Final = re.compile(
-    r"<(think|thinking|budget:thinking)>(.*?)</(?:think|thinking|budget:thinking)>", re.S
-)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _FINISH: Final = {
     "eos": "stop",
@@ -195,8 +193,16 @@ def _logprobs(choice: Mapping[str, Any]) -> str | None:
     return canonical_json(tokens)
 
 
-def split_reasoning(text: str) -> tuple[str | None, str]:
+def split_reasoning(text: str, reasoning: str | None = None) -> tuple[str | None, str]:
     """Part a closed reasoning block at the very start of an answer from the rest.
+
+    Parameters
+    ----------
+    text : str
+        What the answer says.
+    reasoning : str, optional
+        What the server, or the client, took apart already. Some end the block at the first closing tag, and
+        leave the end of a block with a block in it in the answer: that is put right.
 
     Examples
     --------
@@ -204,9 +210,15 @@ def split_reasoning(text: str) -> tuple[str | None, str]:
     ('both fine', 'A')
     >>> split_reasoning("<think>no end")
     (None, '<think>no end')
+    >>> split_reasoning(" no</think>A", "A? <think>B?")
+    ('A? <think>B?</think> no', 'A')
     """
-    match = _REASONING.match(text)
-    return (match.group(2), text[match.end() :]) if match else (None, text)
+    if reasoning:
+        if not is_cut_within(reasoning):
+            return reasoning, text
+        text = f"<think>{reasoning}</think>{text}"
+    parts = leading_block(text)
+    return parts if parts is not None else (None, text)
 
 
 def reply_of(completion: Any, body: str | None = None, headers: Mapping[str, str] | None = None) -> Reply:
@@ -257,8 +269,8 @@ def reply_of(completion: Any, body: str | None = None, headers: Mapping[str, str
     own = message.get("provider_specific_fields") or {}
     refusal = message.get("refusal") or own.get("refusal")
     reasoning = message.get("reasoning_content") or message.get("reasoning")
-    if content and not reasoning:
-        reasoning, content = split_reasoning(content)
+    if content:
+        reasoning, content = split_reasoning(content, reasoning)
     finish = choice.get("finish_reason")
     return Reply(
         text=_storable(content if content is not None or not refusal else str(refusal)),

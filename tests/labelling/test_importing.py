@@ -73,7 +73,9 @@ class TestRefused:
         rows = label_rows(_primary(a_round), lambda row: "TIE")
         rows.loc[3, "label"] = "maybe"
         with pytest.raises(
-            SourceError, match=r"(?s)nothing was imported.*labels.csv, row 5: found unknown_label"
+            SourceError,
+            match=r"(?s)nothing was imported.*labels\.csv, row 5, column label: found 'maybe' "
+            r"\(unknown_label\); wanted one of A, B",
         ):
             _check(a_round, rows)
 
@@ -125,6 +127,139 @@ class TestRefused:
             "unknown_pair",
             "id_damaged_by_spreadsheet",
         ]
+
+
+class TestMessages:
+    """Every message names file, row as a spreadsheet shows it, column, found value and what is wanted."""
+
+    FAULTS = (
+        ("packet_id", "1.23457E+12", "column packet_id: found '1.23457E+12' (id_damaged_by_spreadsheet)"),
+        ("packet_id", None, "column packet_id: found nothing (id_missing)"),
+        ("label", "C", "column label: found 'C' (unknown_label)"),
+        ("reason_codes", "vibes", "column reason_codes: found 'vibes' (unknown_reason_code)"),
+        ("attribute", "warmth", "column label: found an answer about 'warmth' (unknown_attribute)"),
+        ("labelled_at", "01/02/2026", "column labelled_at: found '01/02/2026' (time_unreadable)"),
+        ("labelled_at", "2025-12-31", "given out, 2026-01-01T00:00:00+00:00"),
+        ("answer_b", "moved", "column answer_b: found 'moved' (columns_shuffled)"),
+        ("label", "x" * 200, "found 'xxxxx"),
+    )
+
+    @pytest.mark.parametrize(("column", "value", "told"), FAULTS)
+    def test_place_column_found_and_wanted(self, a_round, column, value, told):
+        rows = label_rows(_primary(a_round), lambda row: "TIE", file="back/sheet.csv")
+        rows.loc[2, column] = value
+        with pytest.raises(SourceError) as refused:
+            _check(a_round, rows)
+        (problem,) = refused.value.problems
+        assert str(problem).startswith("back/sheet.csv, row 4, column ")
+        assert told in str(problem)
+        assert len(problem.found) < 120
+        assert problem.wanted
+
+    def test_the_rows_set_aside_say_the_same(self, a_round):
+        rows = label_rows(_primary(a_round), lambda row: "TIE", file="/home/ann/back/sheet.csv")
+        rows.loc[2, "label"] = "ask ann@example.org"
+        (row,) = _check(a_round, rows, on_problem="set_aside").set_aside.to_dict("records")
+        assert (row["file"], row["row"], row["column"]) == ("sheet.csv", 4, "label")
+        assert row["found"] == "'ask [address removed]'"
+        assert row["label"] == "ASK [address removed]"
+        assert row["wanted"].startswith("one of A, B")
+
+    def test_conflicts_say_where_the_other_label_is(self, a_round):
+        import pandas as pd
+
+        one = label_rows(_primary(a_round, 1), lambda row: "TIE", file="one.csv")
+        two = label_rows(_primary(a_round, 1), lambda row: "ABSTAIN", file="two.csv")
+        with pytest.raises(SourceError) as refused:
+            _check(a_round, pd.concat([one, two], ignore_index=True))
+        assert [p.found for p in refused.value.problems] == [
+            "'TIE', and 'ABSTAIN' in two.csv, row 2 (conflicting_labels)",
+            "'ABSTAIN', and 'TIE' in one.csv, row 2 (conflicting_labels)",
+        ]
+
+    def test_rows_are_counted_as_a_spreadsheet_does(self, a_round):
+        # Line breaks in a cell are one row; an empty row is a row.
+        packets = _primary(a_round, 2)["packet_id"].tolist()
+        text = f'packet_id,label,comment\n{packets[0]},A,"two\nlines"\n\n{packets[1]},C,\n'
+        rows = read_label_file(text.encode(), LabelFileOptions(path="a.csv"))
+        with pytest.raises(SourceError, match=r"a\.csv, row 4, column label: found 'C'"):
+            _check(a_round, rows)
+
+    def test_an_unknown_person_is_masked(self, a_round, tmp_path):
+        sheet = tmp_path / "labels.csv"
+        sheet.write_text(
+            f"packet_id,label,annotator\n{_primary(a_round)['packet_id'].iloc[0]},A,Ann Example\n"
+        )
+        files = ImportOptions(files=[LabelFileOptions(path=str(sheet))])
+        rows = read_label_files(files, a_round.options.codes)
+        with pytest.raises(
+            SourceError, match=r"column annotator: found 'A\.\.\. \(11 characters\)'"
+        ) as refused:
+            _check(a_round, rows)
+        assert "Example" not in str(refused.value)
+
+
+class TestWhoseFile:
+    """A file that is declared for one person, or named after one, holds that person's labels only."""
+
+    def _of(self, a_round, code, count=2):
+        primary = a_round.unblinding[a_round.unblinding["stage"] == "primary"]
+        return primary[primary["annotator_id"] == a_round.key.pseudonym(code)].head(count)
+
+    def _read(self, a_round, tmp_path, name, owner, declared=None, said=None):
+        sheet = tmp_path / name
+        lines = [
+            f"{packet},TIE,{who}"
+            for packet, who in zip(self._of(a_round, owner)["packet_id"], said or ["", ""], strict=True)
+        ]
+        sheet.write_text("\n".join(["packet_id,label,annotator", *lines]))
+        files = ImportOptions(files=[LabelFileOptions(path=str(sheet), annotator=declared)])
+        return read_label_files(files, a_round.options.codes)
+
+    @pytest.mark.parametrize("by", ["code", "pseudonym"])
+    def test_a_file_named_after_another_person_is_refused(self, a_round, tmp_path, by):
+        stem = "annotator_1" if by == "code" else a_round.key.pseudonym("annotator_1")
+        own = self._read(a_round, tmp_path, f"{stem} (2).csv", "annotator_1")
+        assert len(_check(a_round, own).labels) == 2
+        rows = self._read(a_round, tmp_path, f"{stem} (2).csv", "annotator_2")
+        with pytest.raises(SourceError, match=r"not_of_this_file.*wanted a packet of annotator_1") as refused:
+            _check(a_round, rows)
+        assert "row 2, column packet_id" in str(refused.value)
+        assert a_round.key.pseudonym("annotator_2") in str(refused.value)
+
+    def test_a_file_named_after_nobody_or_after_both_is_taken(self, a_round, tmp_path):
+        for name in ("monday.csv", "annotator_1 and annotator_2.csv"):
+            assert len(_check(a_round, self._read(a_round, tmp_path, name, "annotator_2")).labels) == 2
+
+    def test_a_declared_file_with_anothers_rows_is_refused(self, a_round, tmp_path):
+        rows = self._read(a_round, tmp_path, "back.csv", "annotator_2", declared="annotator_1")
+        with pytest.raises(SourceError, match=r"not_assigned.*wanted a packet of annotator_1"):
+            _check(a_round, rows)
+
+    def test_a_row_that_names_another_person_than_is_declared_is_refused(self, a_round, tmp_path):
+        said = ["annotator_1", "annotator_2"]
+        rows = self._read(a_round, tmp_path, "back.csv", "annotator_1", "annotator_1", said)
+        with pytest.raises(
+            SourceError, match=r"found 'annotator_2' .annotator_contradicted.; wanted annotator_1"
+        ):
+            _check(a_round, rows)
+
+    def test_one_unknown_name_in_a_declared_file_is_that_person(self, a_round, tmp_path):
+        rows = self._read(a_round, tmp_path, "back.csv", "annotator_1", "annotator_1", ["ann", "ann"])
+        assert len(_check(a_round, rows).labels) == 2
+
+    def test_two_names_in_a_file_declared_for_one_are_refused(self, a_round, tmp_path):
+        rows = self._read(a_round, tmp_path, "back.csv", "annotator_1", "annotator_1", ["ann", "bob"])
+        assert set(_reasons(a_round, rows)) == {"several_people"}
+
+    def test_the_packets_own_table_names_people_by_pseudonym(self, a_round, tmp_path):
+        said = [a_round.key.pseudonym("annotator_1")] * 2
+        rows = self._read(a_round, tmp_path, "back.csv", "annotator_1", said=said)
+        assert len(_check(a_round, rows).labels) == 2
+        rows = self._read(a_round, tmp_path, "back.csv", "annotator_2", said=said)
+        assert set(_reasons(a_round, rows)) == {"not_assigned"}
+        rows = self._read(a_round, tmp_path, "back.csv", "annotator_1", said=["ann_bcdfghjk"] * 2)
+        assert set(_reasons(a_round, rows)) == {"unknown_annotator"}
 
 
 class TestRepeats:
@@ -280,7 +415,12 @@ class TestIdentities:
         )
         options = ImportOptions(files=[LabelFileOptions(path=str(sheet))], identities=str(who))
         rows = read_label_files(options, ("annotator_1", "annotator_2"))
-        assert list(rows["annotator"].fillna("none")) == ["annotator_1", "annotator_2", "?", "none"]
+        assert list(rows["annotator"].fillna("none")) == [
+            "annotator_1",
+            "annotator_2",
+            "?c... (16 characters)",
+            "none",
+        ]
 
     def test_missing_files_are_named_together(self, tmp_path):
         files = [LabelFileOptions(path=str(tmp_path / name)) for name in ("one.csv", "two.csv")]

@@ -81,6 +81,24 @@ class TestReadExport:
         rows = read_label_file(data, LabelFileOptions(path="export.json", annotator=other))
         assert list(_check(a_round, rows, on_problem="set_aside").set_aside["reason"]) == ["not_assigned"]
 
+    def test_several_users_in_one_persons_project_are_refused(self, a_round):
+        said = [_choice("overall", "A")]
+        data = _export(a_round, _annotation(said, who=7), _annotation(said, who=8))
+        declared = LabelFileOptions(path="export.json", annotator=_owner(a_round, 0))
+        rows = _unnamed(read_label_file(data, declared))
+        with pytest.raises(
+            SourceError, match=r"export.json, task 1 \(id 1\), column completed_by: found '7'"
+        ):
+            _check(a_round, rows)
+
+    def test_messages_name_task_and_field(self, a_round):
+        rows = read_label_file(_export(a_round, _annotation([_choice("overall", "A", "B")])), FILE)
+        with pytest.raises(
+            SourceError,
+            match=r"export.json, task 1 \(id 1\), column overall: found 'A and B' \(unknown_label\)",
+        ):
+            _check(a_round, rows.assign(annotator=None, said_by=None).astype({"annotator": "str"}))
+
     def test_two_choices_at_once_are_no_label(self, a_round):
         declared = LabelFileOptions(path="export.json", annotator=_owner(a_round, 0))
         rows = read_label_file(_export(a_round, _annotation([_choice("overall", "A", "B")])), declared)
@@ -94,6 +112,7 @@ class TestReadExport:
             (b'[{"data": {}}]', "no data.packet_id"),
             (b'[{"packet_id": "x", "overall": "A"}]', "no data.packet_id"),
             (b'[{"data": {"packet_id": "x"}}]', "no list of annotations"),
+            (b'[{"data": {"packet_id": "x"}, "annotations": [5]}]', "without its answers"),
         ],
     )
     def test_other_files_are_refused(self, data, found):
@@ -104,6 +123,11 @@ class TestReadExport:
 def _owner(a_round, place):
     pseudonym = a_round.packets["annotator_id"].iloc[place]
     return next(c for c in a_round.options.codes if a_round.key.pseudonym(c) == pseudonym)
+
+
+def _unnamed(rows):
+    """Return the rows as the reading of several files leaves them: users whom nobody knows are marked."""
+    return rows.assign(said_by="?" + rows["said_by"])
 
 
 def _check(a_round, rows, **labels):

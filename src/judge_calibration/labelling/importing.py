@@ -3,11 +3,13 @@
 Nothing is repaired by guessing. A row is refused for the first of these reasons that holds:
 
 ``unknown_annotator``, ``annotator_not_named``, ``id_missing``, ``id_damaged_by_spreadsheet``,
-``id_mistyped``, ``unknown_packet``, ``unknown_pair``, ``not_assigned`` (the packet is another person's),
-``handed_over``, ``empty_annotation``, ``unknown_label``, ``unknown_reason_code``, ``reason_code_missing``,
-``unknown_attribute``, ``overall_missing``, ``time_unreadable``, ``older_than_packet``, ``columns_shuffled``
-(the texts beside the label are not this packet's), ``conflicting_labels`` (two different labels of one
-person for one pair).
+``id_mistyped``, ``unknown_packet``, ``unknown_pair``, ``annotator_contradicted`` (the row names another
+person than is declared for its file), ``several_people`` (a file declared for one person names several
+whom nobody knows), ``not_assigned`` (the packet is another person's), ``not_of_this_file`` (the packet is
+another person's than the file is named after), ``handed_over``, ``empty_annotation``, ``unknown_label``,
+``unknown_reason_code``, ``reason_code_missing``, ``unknown_attribute``, ``overall_missing``,
+``time_unreadable``, ``older_than_packet``, ``columns_shuffled`` (the texts beside the label are not this
+packet's), ``conflicting_labels`` (two different labels of one person for one pair).
 
 Set aside without being wrong: ``open`` (no label yet), ``skipped``, ``repeated`` (the same label again) and,
 under the rule ``last``, ``superseded``.
@@ -32,13 +34,30 @@ from judge_calibration.labelling.identity import RoundKey, has_packet_form, is_p
 from judge_calibration.labelling.label_rows import empty_rows
 from judge_calibration.labelling.label_studio import read_export
 from judge_calibration.labelling.packets import attribute_slots
+from judge_calibration.labelling.refusals import ADDRESS, explain, people_named, shortened
 from judge_calibration.labelling.rubric import REASON_TEXTS
 from judge_calibration.labelling.spreadsheets import decode, read_label_sheet
 from judge_calibration.options.annotation import AnnotationOptions, ImportOptions, LabelFileOptions
 from judge_calibration.text import canonical_json, to_storable
 
 NOT_WRONG = ("open", "skipped", "repeated", "superseded")
-REFUSED_COLUMNS = ["file", "row", "annotator_id", "packet_id", "attribute", "label", "reason"]
+REFUSED_COLUMNS = [
+    "file",
+    "row",
+    "annotator_id",
+    "packet_id",
+    "attribute",
+    "label",
+    "reason",
+    "column",
+    "found",
+    "wanted",
+]
+"""Columns of the rows that are set aside.
+
+``file`` and ``row`` say where, ``column`` the column (or the field of an export) that is to blame, ``found``
+what stands there and ``wanted`` what would have been accepted; these three are null where nothing is wrong.
+"""
 LABEL_COLUMNS = [*schemas.LABELS.column_names, "slot", "kind", "round_id", "comment"]
 UNNAMED = "?"
 
@@ -49,7 +68,7 @@ _EXCEL_DATE = re.compile(
 _NOT_ASCII_WORD = re.compile(r"[^A-Za-z0-9]+")
 # So many equal letters and digits in a row are no accident.
 _TELLING = 20
-_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+|\+?\d[\d ()/-]{7,}\d")
+_PSEUDONYM = re.compile(r"ann_[bcdfghjkmnpqrstvwxyz]{8}")
 
 
 class Imported(NamedTuple):
@@ -125,7 +144,8 @@ def read_label_files(options: ImportOptions, codes: Sequence[str]) -> pd.DataFra
     Returns
     -------
     pandas.DataFrame
-        Label rows; ``annotator`` is a code name, or ``?`` for somebody unknown. Who that is, is not kept.
+        Label rows; ``annotator`` and ``said_by`` are code names or pseudonyms; of somebody unknown, ``?``
+        and a masked name: who that is, is not kept.
 
     Raises
     ------
@@ -160,11 +180,38 @@ def read_label_files(options: ImportOptions, codes: Sequence[str]) -> pd.DataFra
 
     def code_of(name: str) -> str:
         folded = name.strip().casefold()
-        return known.get(folded) or (folded if folded in codes else UNNAMED)
+        # A pseudonym is no name: the packets' own table calls people so.
+        own = folded in codes or _PSEUDONYM.fullmatch(folded)
+        return known.get(folded) or (folded if own else f"{UNNAMED}{_masked(name)}")
 
-    mapping = {name: code_of(name) for name in rows["annotator"].dropna().unique()}
-    rows["annotator"] = rows["annotator"].map(mapping).astype("str")
+    for column in ("annotator", "said_by"):
+        mapping = {name: code_of(name) for name in rows[column].dropna().unique()}
+        rows[column] = rows[column].map(mapping).astype("str")
     return rows
+
+
+def _masked(name: str) -> str:
+    """Return enough of an unknown name to find it in the file, and too little to keep it.
+
+    Examples
+    --------
+    >>> _masked("annotator_9"), _masked("17"), _masked("Ann Example"), _masked("ann@example.org")
+    ('annotator_9', '17', 'A... (11 characters)', 'a... (15 characters)')
+    """
+    text = name.strip()
+    telling = re.fullmatch(r"\d{1,6}|[a-z]+[_-]\d{1,4}", text)
+    return text if telling else f"{text[:1]}... ({len(text)} characters)"
+
+
+def file_label(path: str) -> str:
+    """Return how a file is called in an artifact: its path as given, of an absolute one only the name.
+
+    Examples
+    --------
+    >>> file_label("labels/a.csv"), file_label("/home/somebody/a.csv")
+    ('labels/a.csv', 'a.csv')
+    """
+    return Path(path).name if Path(path).is_absolute() else path
 
 
 def describe_label_files(options: ImportOptions, rows: pd.DataFrame) -> pd.DataFrame:
@@ -180,9 +227,8 @@ def describe_label_files(options: ImportOptions, rows: pd.DataFrame) -> pd.DataF
     counts = rows["file"].value_counts()
     records = []
     for file in options.files:
-        name = Path(file.path).name
         digest = hashlib.sha256(Path(file.path).read_bytes()).hexdigest()
-        records.append((name, file.made_by, digest, int(counts.get(name, 0))))
+        records.append((file_label(file.path), file.made_by, digest, int(counts.get(file.path, 0))))
     frame = pd.DataFrame(records, columns=["file", "made_by", "sha256", "rows"])
     return frame.astype({"file": "str", "made_by": "str", "sha256": "str", "rows": "Int64"})
 
@@ -198,16 +244,21 @@ def given_packets(rows: pd.DataFrame, key: RoundKey) -> dict[str, datetime | Non
         when = None if pd.isna(moment) else moment.to_pydatetime()
         if not pd.isna(packet_id):
             packets = [clean_id(packet_id)]
-        elif pd.isna(pair_id) or pd.isna(code) or code == UNNAMED:
+        elif pd.isna(pair_id) or pd.isna(code) or code.startswith(UNNAMED):
             continue
         else:
             stages = ("primary", "adjudication")
-            packets = [key.packet_id(pair_id, key.pseudonym(code), stage) for stage in stages]
+            packets = [key.packet_id(pair_id, _pseudonym(code, key), stage) for stage in stages]
         for packet in packets:
             before = out.get(packet)
             if packet not in out or (before is not None and (when is None or when < before)):
                 out[packet] = when
     return out
+
+
+def _pseudonym(name: str, key: RoundKey) -> str:
+    """Return the pseudonym of somebody who is called by a code name or by the pseudonym itself."""
+    return name if _PSEUDONYM.fullmatch(name) else key.pseudonym(name)
 
 
 def clean_id(text: str) -> str:
@@ -324,14 +375,20 @@ def check_rows(
         Under the rule ``refuse``, if any row is wrong: every row with its reason, and nothing is imported.
     """
     frame = rows.reset_index(drop=True)
-    frame["annotator_id"] = frame["annotator"].map({code: key.pseudonym(code) for code in options.codes})
+    people = {code: key.pseudonym(code) for code in options.codes}
+    people |= {pseudonym: pseudonym for pseudonym in people.values()}
+    frame["annotator_id"] = frame["annotator"].map(people)
+    frame["said_id"] = frame["said_by"].map(people)
     frame["id"] = frame["packet_id"].map(clean_id, na_action="ignore")
     frame = _with_key(frame, unblinding)
+    frame = _with_file_people(frame, options, key)
     moments, unreadable = _times(frame["labelled_at"])
     frame["moment"] = moments
+    frame["label_given"] = frame["label"]
     frame["label"] = frame["label"].str.strip().str.upper()
     codes = {text: _reason_codes(text) for text in frame["reason_codes"].unique()}
-    frame["codes"] = [codes[text][0] for text in frame["reason_codes"]]
+    frame["codes"] = frame["reason_codes"].map({text: found[0] for text, found in codes.items()})
+    frame["moved_text"] = _moved_text(frame, packets)
     frame["reason"] = _reasons(
         frame,
         unreadable,
@@ -345,12 +402,22 @@ def check_rows(
     preferred = frame.loc[frame["reason"].isna() & frame["attribute"].isna(), "id"]
     out_of_order = frame["reason"].isna() & frame["attribute"].notna() & ~frame["id"].isin(preferred)
     frame.loc[out_of_order, "reason"] = "overall_missing"
-    accepted = frame[frame["reason"].isna()]
-    labels = _label_frame(accepted, key.round_id)
-    set_aside = frame[frame["reason"].notna()][REFUSED_COLUMNS].reset_index(drop=True)
-    set_aside = set_aside.astype(dict.fromkeys([c for c in REFUSED_COLUMNS if c != "row"], "str"))
-    _refuse_wrong(set_aside, options.labels)
+    labels = _label_frame(frame[frame["reason"].isna()], key.round_id)
+    set_aside = _set_aside(frame[frame["reason"].notna()], options.labels)
     return Imported(schemas.check(labels, schemas.LABELS, "labels"), set_aside)
+
+
+def _with_file_people(frame: pd.DataFrame, options: AnnotationOptions, key: RoundKey) -> pd.DataFrame:
+    """Return the rows with whom their file is named after, and whether the packet is somebody else's."""
+    named = {path: people_named(path, options.codes, key) for path in frame["file"].dropna().unique()}
+    frame["named"] = frame["file"].map({path: ", ".join(codes) or None for path, codes in named.items()})
+    frame["foreign"] = False
+    for path, codes in named.items():
+        if codes:
+            own = {key.pseudonym(code) for code in codes}
+            there = frame["file"] == path
+            frame.loc[there, "foreign"] = frame.loc[there, "owner"].notna() & ~frame["owner"][there].isin(own)
+    return frame
 
 
 def _with_key(frame: pd.DataFrame, unblinding: pd.DataFrame) -> pd.DataFrame:
@@ -388,7 +455,8 @@ def _reasons(
     mark((frame["state"] == "completed") & frame["label"].isna(), "open")
     unresolved = frame["owner"].isna()
     # A label by pair id of somebody who holds no packet of a known pair is an assignment problem.
-    for place in frame.index[unresolved & reason.isna() & (frame["annotator"] != UNNAMED)]:
+    stranger = frame["annotator"].notna() & frame["annotator_id"].isna()
+    for place in frame.index[unresolved & reason.isna() & ~stranger]:
         if frame["by_identity"][place]:
             text = (
                 "not_assigned"
@@ -400,9 +468,13 @@ def _reasons(
         if text == "not_assigned" and pd.isna(frame["annotator"][place]):
             text = "annotator_not_named"
         reason[place] = text
-    mark(frame["annotator"] == UNNAMED, "unknown_annotator")
+    mark(stranger, "unknown_annotator")
+    declared = frame["declared"].notna() & frame["said_id"].notna()
+    mark(declared & (frame["said_id"] != frame["annotator_id"]), "annotator_contradicted")
+    mark(_several_unknown(frame), "several_people")
     # A packet is one person's, so a sheet need not say who filled it in; if it says so, it has to agree.
     mark(frame["annotator_id"].notna() & (frame["annotator_id"] != frame["owner"]), "not_assigned")
+    mark(frame["foreign"], "not_of_this_file")
     mark(frame["state"].isin(["skipped", "cancelled"]), "skipped")
     mark(frame["state"] == "empty", "empty_annotation")
     mark(~frame["label"].isin(schemas.VERDICTS), "unknown_label")
@@ -416,8 +488,18 @@ def _reasons(
     mark(frame["moment"] < issued, "older_than_packet")
     handed = pd.to_datetime(frame["handed_over_at"], utc=True, format="ISO8601")
     mark(handed.notna() & (frame["moment"].isna() | (frame["moment"] > handed)), "handed_over")
-    mark(_shuffled(frame, packets), "columns_shuffled")
+    mark(frame["moved_text"].notna(), "columns_shuffled")
     return reason
+
+
+def _several_unknown(frame: pd.DataFrame) -> pd.Series:
+    """Return the rows of strangers in a file that is declared for one person but names several people.
+
+    One name that nobody knows may well be that person's (a number in Label Studio); two cannot be.
+    """
+    unknown = frame["declared"].notna() & frame["said_by"].notna() & frame["said_id"].isna()
+    names = frame[frame["declared"].notna()].groupby("file")["said_by"].nunique()
+    return unknown & (frame["file"].map(names).fillna(0) > 1)
 
 
 def _is_asked(frame: pd.DataFrame, packets: pd.DataFrame) -> pd.Series:
@@ -429,10 +511,10 @@ def _is_asked(frame: pd.DataFrame, packets: pd.DataFrame) -> pd.Series:
     return pd.Series([pair in asked for pair in answered], index=frame.index, dtype=bool)
 
 
-def _shuffled(frame: pd.DataFrame, packets: pd.DataFrame) -> pd.Series:
-    """Return rows whose texts are not those of their packet: columns were sorted apart, or rows moved."""
+def _moved_text(frame: pd.DataFrame, packets: pd.DataFrame) -> pd.Series:
+    """Return the column whose text is not the packet's: columns were sorted apart, or rows moved."""
     issued = packets.set_index("packet_id")
-    wrong = pd.Series(False, index=frame.index)
+    moved = pd.Series(None, index=frame.index, dtype="object")
     known = frame["id"].isin(issued.index)
     for column in ("question", "answer_a", "answer_b"):
         rows = frame[column].notna() & known
@@ -441,31 +523,47 @@ def _shuffled(frame: pd.DataFrame, packets: pd.DataFrame) -> pd.Series:
                 issued[column].reindex(frame.loc[rows, "id"]).to_numpy(), index=frame.index[rows]
             )
             came = frame.loc[rows, column].map(to_storable)
-            differs = _squeezed(came) != _squeezed(wanted)
+            unlike = came[(came != wanted).to_numpy()]
+            differs = _squeezed(unlike) != _squeezed(wanted[unlike.index])
             other = [
                 place for place in differs[differs].index if not _same_but_damaged(came[place], wanted[place])
             ]
-            wrong[other] = True
-    return wrong
+            moved[moved.index.isin(other) & moved.isna()] = column
+    return moved
 
 
 def _settle_repeats(frame: pd.DataFrame, rule: str) -> pd.DataFrame:
     """Mark repeated, superseded and conflicting labels of one packet (and attribute)."""
-    fine = frame["reason"].isna()
-    group = ["id", "attribute"]
-    several = fine & frame[fine].duplicated(group, keep=False).reindex(frame.index, fill_value=False)
-    if not several.any():
+    fine = frame[frame["reason"].isna()]
+    frame["other_labels"] = None
+    several = fine[fine.duplicated(["id", "attribute"], keep=False)].copy()
+    if several.empty:
         return frame
-    frame["place"] = range(len(frame))
-    for _, rows in frame[several].groupby(group, dropna=False):
-        ordered = rows.sort_values(["moment", "place"], na_position="first")
-        if len(set(rows["label"])) == 1:
-            frame.loc[ordered.index[:-1], "reason"] = "repeated"
-        elif rule == "last" and rows["moment"].notna().all() and rows["moment"].nunique() == len(rows):
-            frame.loc[ordered.index[:-1], "reason"] = "superseded"
-        else:
-            frame.loc[rows.index, "reason"] = "conflicting_labels"
+    several["cell"] = several.groupby(["id", "attribute"], dropna=False).ngroup()
+    several["place_in_files"] = range(len(several))
+    by_cell = several.groupby("cell")
+    alike = by_cell["label"].transform("nunique") == 1
+    # An order in time needs a time on each, and no two the same.
+    ordered = by_cell["moment"].transform("nunique") == by_cell["moment"].transform("size")
+    in_time = several.sort_values(["cell", "moment", "place_in_files"], na_position="first")
+    last = several.index.isin(in_time[~in_time.duplicated("cell", keep="last")].index)
+    frame.loc[several.index[alike & ~last], "reason"] = "repeated"
+    superseding = ~alike & ordered & (rule == "last")
+    frame.loc[several.index[superseding & ~last], "reason"] = "superseded"
+    conflicting = several[~alike & ~superseding]
+    frame.loc[conflicting.index, "reason"] = "conflicting_labels"
+    where = conflicting["file"].map(file_label) + ", " + _place(conflicting)
+    said = "'" + conflicting["label"].astype("str") + "' in " + where
+    for _, rows in conflicting.groupby("cell"):
+        for place in rows.index:
+            others = rows.index[(rows["label"] != rows["label"][place]).to_numpy()]
+            frame.loc[place, "other_labels"] = "; ".join(said[others[:3]])
     return frame
+
+
+def _place(frame: pd.DataFrame) -> pd.Series:
+    """Return where each row stands in its file, in words."""
+    return frame["place"].where(frame["place"].notna(), "row " + frame["row"].astype("str"))
 
 
 def _label_frame(accepted: pd.DataFrame, round_id: str) -> pd.DataFrame:
@@ -473,7 +571,7 @@ def _label_frame(accepted: pd.DataFrame, round_id: str) -> pd.DataFrame:
     turned = (accepted["order"] == "BA") & ~accepted["by_identity"]
     label = accepted["label"].where(~turned, accepted["label"].replace({"A": "B", "B": "A"}))
     comments = accepted["comment"].map(
-        lambda text: to_storable(_ADDRESS.sub("[address removed]", text)), na_action="ignore"
+        lambda text: to_storable(ADDRESS.sub("[address removed]", text)), na_action="ignore"
     )
     frame = pd.DataFrame(
         {
@@ -499,39 +597,28 @@ def _label_frame(accepted: pd.DataFrame, round_id: str) -> pd.DataFrame:
     ).reset_index(drop=True)
 
 
-def _refuse_wrong(set_aside: pd.DataFrame, options: ImportOptions) -> None:
-    wrong = set_aside[~set_aside["reason"].isin(NOT_WRONG)]
-    if wrong.empty or options.on_problem == "set_aside":
-        return
-    problems = [
-        Problem(f"{row['file']}, row {row['row']}", str(row["reason"]), _WANTED[str(row["reason"])])
-        for row in wrong.to_dict("records")
-    ]
-    raise SourceError(
-        f"{len(problems)} label rows cannot be accepted; nothing was imported.",
-        problems,
-        "correct the rows, or declare annotation.labels.on_problem: set_aside to import the others",
-    )
-
-
-_WANTED = {
-    "unknown_annotator": "an annotator of the round (see annotation.labels.identities)",
-    "annotator_not_named": "a column annotator, or `annotator` declared for the file",
-    "id_missing": "the packet's id",
-    "id_damaged_by_spreadsheet": "the id as it was issued (a spreadsheet made a number or a date of it)",
-    "id_mistyped": "the id as it was issued (its check letter does not fit)",
-    "unknown_packet": "a packet of this round (the same secret, round_id and annotation.issued_plan)",
-    "unknown_pair": "a pair of this round",
-    "not_assigned": "a label of the person whom the packet was given to",
-    "handed_over": "a label from before the packet was handed over",
-    "empty_annotation": "a choice, or a skipped task",
-    "unknown_label": "one of " + ", ".join(schemas.VERDICTS),
-    "unknown_reason_code": "reason codes among " + ", ".join(REASON_TEXTS),
-    "reason_code_missing": "at least one reason code",
-    "unknown_attribute": "an attribute of the study",
-    "overall_missing": "the overall preference, given before the attributes",
-    "time_unreadable": "an ISO 8601 time such as 2026-03-01T12:00:00Z",
-    "older_than_packet": "a time after the packet was given out",
-    "columns_shuffled": "the question and answers of this packet in the same row",
-    "conflicting_labels": "one label (or the rule `last`, with a time on each)",
-}
+def _set_aside(frame: pd.DataFrame, options: ImportOptions) -> pd.DataFrame:
+    """Return the rows that are no labels, with what is wrong; refuse them all if that is declared."""
+    frame = frame.reset_index(drop=True)
+    wrong = ~frame["reason"].isin(NOT_WRONG)
+    told = {place: explain(row) for place, row in enumerate(frame.to_dict("records")) if wrong[place]}
+    places = _place(frame)
+    if told and options.on_problem == "refuse":
+        problems = [
+            Problem(
+                f"{frame['file'][place]}, {places[place]}, column {column}", f"{found} ({reason})", wanted
+            )
+            for place, (column, found, wanted) in told.items()
+            for reason in [frame["reason"][place]]
+        ]
+        raise SourceError(
+            f"{len(problems)} label row{'s' * (len(problems) > 1)} cannot be accepted; nothing was imported.",
+            problems,
+            "correct the rows, or declare annotation.labels.on_problem: set_aside to import the others",
+        )
+    frame["file"] = frame["file"].map(file_label, na_action="ignore")
+    frame["label"] = frame["label"].map(lambda text: shortened(text)[1:-1], na_action="ignore")
+    frame["packet_id"] = frame["packet_id"].map(lambda text: shortened(text)[1:-1], na_action="ignore")
+    for number, column in enumerate(("column", "found", "wanted")):
+        frame[column] = [told[place][number] if place in told else None for place in range(len(frame))]
+    return frame[REFUSED_COLUMNS].astype(dict.fromkeys([c for c in REFUSED_COLUMNS if c != "row"], "str"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -138,21 +137,25 @@ def _from_alias(choice: str, texts: Mapping[str, str]) -> str:
 
 def _answers(result: list[Any]) -> dict[str, Any]:
     """Return what one annotation says: label, attributes, reason codes, comment."""
-    out: dict[str, Any] = {"label": None, "attributes": {}, "reasons": [], "comment": None, "several": False}
+    out: dict[str, Any] = {"label": None, "attributes": {}, "reasons": [], "comment": None}
     for item in result:
-        value = item.get("value", {}) if isinstance(item, dict) else {}
-        name = item.get("from_name") if isinstance(item, dict) else None
+        if not isinstance(item, dict) or not isinstance(item.get("value"), dict):
+            continue
+        value, name = item["value"], item.get("from_name")
         chosen = [str(choice) for choice in value.get("choices", [])]
         if name == OVERALL and chosen:
-            out["several"] |= len(chosen) > 1 or out["label"] is not None
-            out["label"] = _from_alias(chosen[0], LABEL_TEXTS)
+            # Several choices at once are kept as they are: no label is called so, and the row is refused.
+            before = [] if out["label"] is None else [out["label"]]
+            out["label"] = " and ".join([*before, *(_from_alias(choice, LABEL_TEXTS) for choice in chosen)])
         elif name == REASONS:
             out["reasons"] += [_from_alias(choice, REASON_TEXTS) for choice in chosen]
         elif name == COMMENT:
             texts = value.get("text", [])
             out["comment"] = " ".join(texts if isinstance(texts, list) else [str(texts)]).strip() or None
         elif isinstance(name, str) and name.startswith("attribute_") and chosen:
-            out["attributes"][name] = _from_alias(chosen[0], LABEL_TEXTS)
+            before = [out["attributes"][name]] if name in out["attributes"] else []
+            said = [_from_alias(choice, LABEL_TEXTS) for choice in chosen]
+            out["attributes"][name] = " and ".join([*before, *said])
     return out
 
 
@@ -177,7 +180,7 @@ def read_export(data: bytes, options: LabelFileOptions) -> pd.DataFrame:
     SourceError
         If the file is no such export; every task that does not fit is named.
     """
-    name = Path(options.path).name
+    name = options.path
     try:
         content = json.loads(decode(data, name))
     except json.JSONDecodeError as error:
@@ -205,6 +208,12 @@ def read_export(data: bytes, options: LabelFileOptions) -> pd.DataFrame:
                 Problem(f"{name}, task {number}", "no list of annotations", "the format JSON (not JSON_MIN)")
             )
             continue
+        if not all(isinstance(annotation, dict) for annotation in task["annotations"]):
+            found = "an annotation without its answers (a number or a text)"
+            problems.append(
+                Problem(f"{name}, task {number}", found, "the format JSON, all annotations whole")
+            )
+            continue
         records += _task_records(task, number, name, options)
     if problems:
         raise SourceError(f"{name} is no Label Studio export of this round.", problems)
@@ -215,9 +224,13 @@ def _task_records(
     task: dict[str, Any], number: int, name: str, options: LabelFileOptions
 ) -> list[dict[str, object]]:
     data = task["data"]
+    place = f"task {number}" + (f" (id {task['id']})" if isinstance(task.get("id"), int) else "")
     common: dict[str, object] = {
         "file": name,
         "row": number,
+        "place": place,
+        "layout": "label_studio",
+        "declared": options.annotator,
         "made_by": options.made_by,
         "packet_id": str(data["packet_id"]),
         "question": data.get("question"),
@@ -229,23 +242,26 @@ def _task_records(
     records: list[dict[str, object]] = []
     for annotation in task["annotations"]:
         # The project's one annotator is who is declared; otherwise each annotation says who made it.
-        who = options.annotator or _who(annotation.get("completed_by"))
+        said_by = _who(annotation.get("completed_by"))
         says = _answers(annotation.get("result") or [])
         state = "skipped" if annotation.get("was_cancelled") else "completed"
         row = common | {
-            "annotator": who,
+            "annotator": options.annotator or said_by,
+            "said_by": said_by,
             "labelled_at": annotation.get("updated_at") or annotation.get("created_at"),
             "comment": says["comment"],
         }
-        label = "several choices" if says["several"] else says["label"]
+        label = says["label"]
         if state == "completed" and label is None and not says["attributes"]:
             state = "empty"
+        reasons = ";".join(says["reasons"]) or None
         records.append(
-            row | {"label": label, "reason_codes": ";".join(says["reasons"]) or None, "state": state}
+            row | {"label": label, "label_column": OVERALL, "reason_codes": reasons, "state": state}
         )
         if state == "completed":
             records += [
-                row | {"attribute": data.get(slot, slot), "label": answer, "state": state}
+                row
+                | {"attribute": data.get(slot, slot), "label": answer, "label_column": slot, "state": state}
                 for slot, answer in says["attributes"].items()
             ]
     return records

@@ -13,7 +13,6 @@ import io
 import re
 from collections.abc import Iterable
 from datetime import date, datetime
-from pathlib import Path
 
 import pandas as pd
 
@@ -30,6 +29,7 @@ ANSWER_COLUMNS = ["label", "reason_codes", "comment", "labelled_at"]
 _ATTRIBUTE_LABEL = re.compile(r"(attribute_\d+)_label")
 _SHOWN = ["packet_id", "sequence", "question", "source_packet", "answer_a", "answer_b"]
 _FORMULA_START = re.compile(r"^['\s]*[=+\-@＝＋－＠\t\r]")
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _CONTINUED = re.compile(r"^(?P<name>.+) \(continued (?P<number>\d+)\)$")
 
 
@@ -297,8 +297,14 @@ def read_label_sheet(data: bytes, options: LabelFileOptions) -> pd.DataFrame:
     SourceError
         If it has no header with ``packet_id`` (or ``pair_id``) and ``label``, or cannot be decoded.
     """
-    name = Path(options.path).name
+    name = options.path
     is_book = data.startswith(b"PK\x03\x04")
+    if data.startswith(_OLD_OFFICE):
+        raise SourceError(
+            f"{name} is a workbook of an old form (.xls), or locked with a password.",
+            [Problem(name, "a file of the old Office form", "an .xlsx or a CSV file without a password")],
+            "open it and save it as .xlsx without a password",
+        )
     try:
         table = _xlsx_rows(data, name, options.sheet) if is_book else _csv_rows(data, name)
     except csv.Error as error:
@@ -337,11 +343,16 @@ def _row_records(
         text = cell(column)
         return (text.strip() or None) if text is not None else None
 
+    said_by = stripped("annotator") or stripped("annotator_id")
     common: dict[str, object] = {
         "file": name,
         "row": number,
+        "place": f"row {number}",
+        "layout": "spreadsheet",
         "made_by": options.made_by,
-        "annotator": options.annotator or stripped("annotator") or stripped("annotator_id"),
+        "annotator": options.annotator or said_by,
+        "said_by": said_by,
+        "declared": options.annotator,
         "packet_id": stripped("packet_id"),
         "pair_id": stripped("pair_id") if "packet_id" not in columns else None,
         "comment": stripped("comment"),
@@ -354,6 +365,7 @@ def _row_records(
     yield common | {
         "attribute": stripped("attribute"),
         "label": label,
+        "label_column": "label",
         "reason_codes": stripped("reason_codes"),
         "state": "completed" if label else "open",
     }
@@ -361,4 +373,9 @@ def _row_records(
         answer = stripped(f"{slot}_label")
         if answer is not None:
             attribute = stripped(slot) or slot
-            yield common | {"attribute": attribute, "label": answer, "state": "completed"}
+            yield common | {
+                "attribute": attribute,
+                "label": answer,
+                "label_column": f"{slot}_label",
+                "state": "completed",
+            }

@@ -328,7 +328,6 @@ class TestInstrumentIdentity:
             {"top_p": 0.9},
             {"reasoning_effort": "low"},
             {"serving": "two GPUs"},
-            {"endpoint": "completion"},
             {"source_access": "none"},
             {"not_settable": ["seed"]},
             {"weights": {"quantisation": "Q8_0"}},

@@ -23,6 +23,8 @@ from judge_calibration.judges.protocols.registry import build_protocol, load_own
 from judge_calibration.options.judging import Constraint, JudgeSpec, JudgingOptions, ProtocolUse
 from judge_calibration.text import sha256_of
 
+ENDPOINT = "chat"
+"""The kind of endpoint that every judge is asked at; part of its identity."""
 INSTRUMENT_VERSION = 1
 
 
@@ -176,7 +178,7 @@ def _instrument(
         "version": INSTRUMENT_VERSION,
         "model": judge.served_model or (rest or judge.model),
         "provider": judge.transport.provider or (provider if rest else None),
-        "endpoint": judge.endpoint,
+        "endpoint": ENDPOINT,
         "system_prompt": {step.name: draft.system_prompt(step) for step in protocol.steps},
         **protocol.describe(),
         "decoding": {

@@ -118,7 +118,6 @@ class JudgeSpec(Options):
     """The model's name as litellm spells it, e.g. ``openai/gpt-5.2-2026-01-15``."""
     served_model: str | None = None
     """The id that the server is expected to give back; null: the part of `model` after the provider."""
-    endpoint: Literal["chat", "completion"] = "chat"
     protocols: tuple[ProtocolUse, ...] = Field(min_length=1)
     temperatures: tuple[float | None, ...] = (0.0,)
     """Each makes one cell; null where the model cannot set one (name it in `not_settable`)."""

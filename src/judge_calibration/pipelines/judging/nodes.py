@@ -12,6 +12,7 @@ from judge_calibration import schemas
 from judge_calibration.judges.asking import ask_calls
 from judge_calibration.judges.call_plan import call_plan
 from judge_calibration.judges.instrument import describe_instruments
+from judge_calibration.judges.model_names import check_model_names
 from judge_calibration.judges.planning import plan_calls
 from judge_calibration.judges.reading import read_answers
 from judge_calibration.judges.sequential import ask_sequentially, needed_calls, no_looks
@@ -28,11 +29,14 @@ def plan_judging(
 ) -> tuple[pd.DataFrame, dict[str, dict[str, Any]], pd.DataFrame]:
     """Plan every call, identify every instrument, and add up what the plan takes.
 
-    Without a pair to judge (verdicts that all come from logs) no instrument is looked at.
+    Without a pair to judge (verdicts that all come from logs) no instrument is looked at. A model whose
+    provider nobody knows is refused here, before anything is asked.
     """
     if judged_pairs.empty:
         calls = schemas.empty(schemas.CALLS)
         return calls, {}, call_plan(calls, {})
+    if not options.asking.offline:
+        check_model_names(options.judges)
     calls = plan_calls(judged_pairs, options)
     transports = {judge.judge_id: judge.transport for judge in options.judges}
     return calls, describe_instruments(options), call_plan(calls, transports)

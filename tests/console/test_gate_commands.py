@@ -203,7 +203,7 @@ class TestPauses:
         pairs = make_pairs(40, candidate_a="old", candidate_b="new")
         verdicts = make_verdicts(pairs, NEW)
         tables = {"pairs": pairs, "verdicts": verdicts, "judged_verdicts": verdicts}
-        tables["labels"] = make_labels(pairs, NEW).assign(made_by="simulated")
+        tables["labels"] = make_labels(pairs, NEW).assign(kind="simulated")
         gated.add_run(PRODUCT, tables, "release", HASH, times(PRODUCT))
         (gated.root / "conf" / "release").mkdir()
         assert self.reasons(gated) == ["humans_absent: math (no_human_labels)"]

@@ -234,6 +234,50 @@ class TestTables:
         assert (settled["n_pairs"], settled["value"]) == (2, 3 / 4)
         assert "judge_dawid_skene" not in set(table["comparison"])
 
+    def test_simulated_labels_are_never_called_human(self, data):
+        said = {"ann": {"p1": "A", "p2": "A"}, "bob": {"p1": "A", "p2": "B"}, "cat": {"p1": "A", "p2": "B"}}
+        people = labels_of({"eve": {"p1": "B"}})
+        simulated = labels_of(said).assign(kind="simulated")
+        table = agreement_table(*data, pd.concat([people, simulated], ignore_index=True), SMALL)
+        of_names = table[table["against"].str.contains("annotator:(?:ann|bob|cat)| and ")]
+        assert set(of_names["comparison"]) == {"simulated_simulated", "judge_simulated"}
+        of_people = table[table["comparison"].str.contains("human")]
+        assert set(of_people["against"]) == {"annotator:eve", "all annotators"}
+        settled = table[table["comparison"].str.contains("adjudicated|dawid")]
+        assert set(settled["comparison"]) == {"judge_simulated_adjudicated", "judge_simulated_dawid_skene"}
+        # The ceiling of simulated people is not the ceiling of people (of whom there is one).
+        raw = table[
+            (table["statistic"] == "raw") & (table["slice_by"] == "all") & (table["view"] == "strict")
+        ]
+        assert raw.loc[raw["comparison"] == "judge_human", "ceiling"].isna().all()
+        assert raw.loc[raw["comparison"] == "judge_simulated", "ceiling"].eq(4 / 6).all()
+        confusion = confusion_table(*data, simulated, SMALL)
+        assert "human" not in " ".join(confusion["comparison"])
+
+    def test_all_annotators_together_count_every_label(self, data):
+        labels = labels_of({"ann": {"p1": "A", "p2": "A"}, "bob": {"p1": "A", "p2": "B"}})
+        table = agreement_table(*data, labels, SMALL)
+        raw = table[
+            (table["statistic"] == "raw") & (table["slice_by"] == "all") & (table["view"] == "strict")
+        ]
+        judge = raw[raw["comparison"] == "judge_human"].set_index("against")
+        pooled = judge.loc["all annotators"]
+        single = judge.loc[["annotator:ann", "annotator:bob"]]
+        assert pooled["n_items"] == single["n_items"].sum()
+        assert pooled["value"] == (single["value"] * single["n_items"]).sum() / pooled["n_items"]
+
+    def test_of_many_annotators_those_with_few_tasks_are_pooled(self, tables):
+        reads = {f"p{i}": ("A", "A") for i in range(20)}
+        pairs = tables.pairs(dict.fromkeys(reads, "A"))
+        busy = {name: dict.fromkeys(reads, "A") for name in ("ann", "bob")}
+        rare = {f"rare{i}": {f"p{i}": "A"} for i in range(12)}
+        table = agreement_table(tables.verdicts(reads), pairs, labels_of(busy | rare), SMALL)
+        against = set(table.loc[table["comparison"] == "judge_human", "against"])
+        assert against == {"annotator:ann", "annotator:bob", "all annotators"}
+        whole = table[(table["slice_by"] == "all") & (table["statistic"] == "raw")]
+        pooled = whole[(whole["against"] == "all annotators") & (whole["comparison"] == "judge_human")]
+        assert pooled["n_items"].iloc[0] == 2 * (2 * 20 + 12)
+
     def test_the_adjudicator_speaks_last(self, data):
         primary = labels_of({"ann": {"p2": "A"}, "bob": {"p2": "B"}})
         settled = labels_of({"cat": {"p2": "B"}}, stage="adjudication")

@@ -71,6 +71,8 @@ LABELS = (*schemas.VERDICTS, "failed")
 
 _K = len(LABELS)
 _FEWEST_ANNOTATORS = 3
+MANY_ANNOTATORS = 12
+"""Above this number in one source, annotators with fewer clusters than an interval needs are only pooled."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ class Comparison:
     ----------
     source, comparison, against : str
         Where, what kind (``human_human``, ``judge_human``, ``judge_adjudicated``, ``judge_dawid_skene``,
-        ``judge_reference``) and with whom or what the rater of the columns is compared.
+        ``judge_reference``; of simulated labels ``simulated_simulated``, ``judge_simulated`` and so on) and
+        with whom or what the rater of the columns is compared.
     cell : int
         Row of the cells; -1 between people.
     pair, row, column : numpy.ndarray, shape (n_items,)
@@ -99,16 +102,24 @@ class Comparison:
 
 @dataclass(frozen=True)
 class _People:
-    """The overall labels by pair: annotators' own, adjudicated and posterior ones; -1 for none."""
+    """The overall labels of one kind by pair: annotators', adjudicated and posterior ones; -1 for none."""
 
+    kind: str
     names: list[str]
     primary: Ints
     adjudicated: Ints
     posterior: Ints
 
 
-def _people(labels: pd.DataFrame, pair_ids: pd.Index) -> _People:
-    """Arrange the overall labels by pair and annotator."""
+def _kinds(labels: pd.DataFrame) -> pd.Series:
+    """Return whose labels these are: human where nothing else is said."""
+    if "kind" not in labels.columns:
+        return pd.Series("human", index=labels.index)
+    return labels["kind"].astype("str").fillna("human")
+
+
+def _people(labels: pd.DataFrame, pair_ids: pd.Index, kind: str) -> _People:
+    """Arrange the overall labels of one kind by pair and annotator."""
     overall = labels[labels["attribute"].isna()]
     row = pair_ids.get_indexer(pd.Index(overall["pair_id"]))
     unknown = overall[row < 0]
@@ -154,32 +165,49 @@ def _people(labels: pd.DataFrame, pair_ids: pd.Index) -> _People:
         belief = dawid_skene(votes).posterior
         known = ~np.isnan(belief).any(axis=1)
         posterior[known] = belief[known].argmax(axis=1)
-    return _People(names, primary, adjudicated, posterior)
+    return _People(kind, names, primary, adjudicated, posterior)
+
+
+def _listed(people: _People, member: npt.NDArray[np.bool_], cluster: Ints, fewest: int) -> list[int]:
+    """Return the annotators of a source who are listed one by one."""
+    there = (people.primary >= 0) & member[:, None]
+    labelled = np.flatnonzero(there.any(axis=0))
+    if len(labelled) <= MANY_ANNOTATORS:
+        return [int(i) for i in labelled]
+    return [int(i) for i in labelled if len(np.unique(cluster[there[:, i]])) >= fewest]
 
 
 def _comparisons(
     judgments: Judgments,
     options: ReportingOptions,
-    people: _People | None,
+    crowds: list[_People],
     member: npt.NDArray[np.bool_],
     source: str,
+    cluster: Ints,
 ) -> Iterator[Comparison]:
     """Yield every comparison within one source."""
-    if people is not None:
-        for one, two in combinations(range(len(people.names)), 2):
+    fewest = options.intervals.refuse_below
+    listed = {people.kind: _listed(people, member, cluster, fewest) for people in crowds}
+    for people in crowds:
+        for one, two in combinations(listed[people.kind], 2):
             both = (people.primary[:, one] >= 0) & (people.primary[:, two] >= 0) & member
             pair = np.flatnonzero(both)
-            if len(pair):
+            many = len(listed[people.kind]) > MANY_ANNOTATORS
+            if len(pair) and not (many and len(np.unique(cluster[pair])) < fewest):
                 name = f"{people.names[one]} and {people.names[two]}"
                 labels = people.primary[pair]
-                yield Comparison(source, "human_human", name, -1, pair, labels[:, one], labels[:, two])
+                comparison = f"{people.kind}_{people.kind}"
+                yield Comparison(source, comparison, name, -1, pair, labels[:, one], labels[:, two])
     units, _ = rows_of_view(judgments, "strict", options)
     targets: list[tuple[str, str, Ints]] = []
-    if people is not None:
-        for i, name in enumerate(people.names):
-            targets.append(("judge_human", f"annotator:{name}", people.primary[:, i]))
-        targets.append(("judge_adjudicated", "adjudicated", people.adjudicated))
-        targets.append(("judge_dawid_skene", "dawid_skene", people.posterior))
+    for people in crowds:
+        for i in listed[people.kind]:
+            who = f"annotator:{people.names[i]}"
+            targets.append((f"judge_{people.kind}", who, people.primary[:, i]))
+        # Of people the settled labels are called plainly; whatever is simulated says so in every name.
+        stem = "judge" if people.kind == "human" else f"judge_{people.kind}"
+        targets.append((f"{stem}_adjudicated", "adjudicated", people.adjudicated))
+        targets.append((f"{stem}_dawid_skene", "dawid_skene", people.posterior))
     kinds = judgments.pairs.get("reference_kind", pd.Series(index=judgments.pairs.index, dtype="str"))
     kinds = kinds.astype("str").where(kinds.notna(), "unnamed")
     for kind in sorted(kinds.unique()):
@@ -188,6 +216,13 @@ def _comparisons(
     for cell in range(len(judgments.cells)):
         own = (units.cell == cell) & member[units.pair]
         pair, verdict = units.pair[own], units.reduced[own]
+        for people in crowds:
+            # Every label of every annotator, one by one: what the ceiling is for people themselves.
+            row, who = np.nonzero(people.primary[pair] >= 0)
+            if len(row):
+                label = people.primary[pair[row], who]
+                name = f"judge_{people.kind}"
+                yield Comparison(source, name, "all annotators", cell, pair[row], label, verdict[row])
         for comparison, against, label in targets:
             there = label[pair] >= 0
             if there.any():
@@ -408,7 +443,8 @@ def _alpha_rows(
     if not frames:
         return pd.DataFrame()
     frame = pd.concat(frames, ignore_index=True)
-    return frame.assign(source=source, comparison="human_human", against="all annotators", view="strict")
+    comparison = f"{people.kind}_{people.kind}"
+    return frame.assign(source=source, comparison=comparison, against="all annotators", view="strict")
 
 
 def _typed(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
@@ -420,16 +456,19 @@ def _typed(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
 
 def _prepare(
     verdicts: pd.DataFrame, pairs: pd.DataFrame, labels: pd.DataFrame
-) -> tuple[Judgments, _People | None]:
-    """Encode the verdicts over all pairs that were judged or labelled, and the labels with them."""
+) -> tuple[Judgments, list[_People]]:
+    """Encode the verdicts over all pairs that were judged or labelled, and the labels of each kind."""
     judgments = encode(verdicts, pairs)
     if labels.empty:
-        return judgments, None
+        return judgments, []
     known = pd.Index(pairs["pair_id"])
-    people = _people(labels, known)
+    kinds = _kinds(labels)
+    crowds = [_people(labels[kinds == kind], known, kind) for kind in sorted(kinds.unique())]
     # Labels of pairs that no judge saw still tell how people agree: they follow the judged ones.
     judged = known.get_indexer(pd.Index(judgments.pairs["pair_id"]))
-    labelled = (people.primary >= 0).any(axis=1) | (people.adjudicated >= 0)
+    labelled = np.zeros(len(known), dtype=bool)
+    for people in crowds:
+        labelled |= (people.primary >= 0).any(axis=1) | (people.adjudicated >= 0)
     labelled[judged] = False
     order = np.r_[judged, np.flatnonzero(labelled)].astype(np.int64)
     everything = pairs.iloc[order].reset_index(drop=True)
@@ -445,8 +484,17 @@ def _prepare(
         judgments.repetition,
         judgments.code,
     )
-    people = _People(people.names, people.primary[order], people.adjudicated[order], people.posterior[order])
-    return wider, people
+    ordered = [
+        _People(
+            people.kind,
+            people.names,
+            people.primary[order],
+            people.adjudicated[order],
+            people.posterior[order],
+        )
+        for people in crowds
+    ]
+    return wider, ordered
 
 
 def _sources(judgments: Judgments) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
@@ -487,9 +535,13 @@ def agreement_table(
     -------
     pandas.DataFrame
         Columns AGREEMENT_COLUMNS, one row a source, comparison, cell, view, slice and statistic.
-        ``comparison`` is ``human_human``, ``judge_human`` (each annotator), ``judge_adjudicated`` (the
-        adjudicator's label, or the annotators' common one), ``judge_dawid_skene`` (most likely label, from
-        three annotators on) or ``judge_reference`` (one a kind of reference; kinds are never merged).
+        ``comparison`` is ``human_human``, ``judge_human`` (each annotator; ``all annotators`` takes every
+        label by itself), ``judge_adjudicated`` (the adjudicator's label, or the annotators' common one),
+        ``judge_dawid_skene`` (most likely label, from three annotators on) or ``judge_reference`` (one a kind
+        of reference; kinds are never merged). Labels whose column ``kind`` says other than human have names
+        of their own (``simulated_simulated``, ``judge_simulated``, ``judge_simulated_adjudicated``). In a
+        source with more than MANY_ANNOTATORS, those with fewer clusters than an interval needs are in
+        ``all annotators`` only.
         Statistics: ``raw``, ``kappa``, ``ac1``, ``agreement_<label>`` (share of the items with that label
         on which the judge gave it), ``alpha`` among all annotators. Under the view ``strict`` an item is a
         (pair, order) and a failed judgment disagrees; under ``policy`` only A and B are kept, with
@@ -508,7 +560,7 @@ def agreement_table(
     from threadpoolctl import threadpool_limits
 
     chosen = options or ReportingOptions()
-    judgments, people = _prepare(verdicts, pairs, labels)
+    judgments, crowds = _prepare(verdicts, pairs, labels)
     frames: list[pd.DataFrame] = []
     with threadpool_limits(limits=1, user_api="blas"):
         for source, member in _sources(judgments):
@@ -517,21 +569,23 @@ def agreement_table(
             cluster[member] = codes.codes
             resamples = Resamples(codes.size, chosen.intervals.resamples, chosen.intervals.seed)
             slices = _slices(judgments, member)
-            ceilings: dict[tuple[str, str], float] = {}
-            if people is not None:
+            ceilings: dict[tuple[str, str, str], float] = {}
+            for people in crowds:
                 pooled = _alpha_rows(people, member, slices, cluster, resamples, source, chosen)
                 if len(pooled):
                     frames.append(pooled)
                     raw = pooled[pooled["statistic"] == "raw"]
-                    ceilings = dict(
-                        zip(zip(raw["slice_by"], raw["slice"], strict=True), raw["value"], strict=True)
-                    )
-            for one in _comparisons(judgments, chosen, people, member, source):
+                    for by, name, value in raw[["slice_by", "slice", "value"]].itertuples(index=False):
+                        ceilings[people.kind, by, name] = value
+            for one in _comparisons(judgments, chosen, crowds, member, source, cluster):
                 views = ("strict",) if one.cell < 0 else ("strict", "policy")
                 for view in views:
                     for frame in _slice_rows(judgments, one, view, slices, cluster, resamples, chosen):
                         if one.cell >= 0 and one.comparison != "judge_reference":
-                            key = (frame["slice_by"].iloc[0], frame["slice"].iloc[0])
+                            kind = next(
+                                (p.kind for p in crowds if f"judge_{p.kind}" in one.comparison), "human"
+                            )
+                            key = (kind, frame["slice_by"].iloc[0], frame["slice"].iloc[0])
                             ceiling = ceilings.get(key, np.nan)
                             frame["ceiling"] = np.where(frame["statistic"] == "raw", ceiling, np.nan)
                         frames.append(frame)
@@ -562,12 +616,14 @@ def confusion_table(
         percentages are NaN where the row label was never given.
     """
     chosen = options or ReportingOptions()
-    judgments, people = _prepare(verdicts, pairs, labels)
+    judgments, crowds = _prepare(verdicts, pairs, labels)
     k = len(schemas.VERDICTS)
     frames: list[pd.DataFrame] = []
     for source, member in _sources(judgments):
         slices = _slices(judgments, member)
-        for one in _comparisons(judgments, chosen, people, member, source):
+        cluster = np.full(len(judgments.pairs), -1, dtype=np.int64)
+        cluster[member] = cluster_codes(judgments.pairs.loc[member, "base_id"]).codes
+        for one in _comparisons(judgments, chosen, crowds, member, source, cluster):
             for by, name, inside in slices:
                 there = inside[one.pair]
                 if not there.any():

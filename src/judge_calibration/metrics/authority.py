@@ -179,16 +179,20 @@ def human_labels(pairs: pd.DataFrame, labels: pd.DataFrame | None) -> npt.NDArra
     overall = labels
     if "attribute" in labels.columns:
         overall = overall[overall["attribute"].isna()]
-    staged = overall.assign(stage=overall["stage"] if "stage" in overall.columns else "adjudication")
-    row = pd.Series(np.arange(len(pairs)), index=pairs["pair_id"].astype(str))
+    if "kind" in overall.columns:
+        # Labels of a simulated panel, or of a model, are nobody's: no authority rests on them.
+        overall = overall[overall["kind"].fillna("human") == "human"]
+    stages = overall["stage"] if "stage" in overall.columns else pd.Series("adjudication", overall.index)
+    places = pd.Index(pairs["pair_id"].astype(str)).get_indexer(pd.Index(overall["pair_id"].astype(str)))
+    codes = overall["label"].map(position).to_numpy(np.int64)
     for stage in ("primary", "adjudication"):
-        part = staged[staged["stage"] == stage]
-        for pair_id, group in part.groupby("pair_id", sort=False):
-            if str(pair_id) not in row.index:
-                continue
-            counts = group["label"].value_counts()
-            split = len(counts) > 1 and counts.iloc[0] == counts.iloc[1]
-            found[row[str(pair_id)]] = -1 if split else position[str(counts.index[0])]
+        rows = (stages == stage).to_numpy(bool) & (places >= 0)
+        counts = np.zeros((len(pairs), len(position)), dtype=np.int64)
+        np.add.at(counts, (places[rows], codes[rows]), 1)
+        ranked = np.sort(counts, axis=1)
+        given = ranked[:, -1] > 0
+        said = np.where(ranked[:, -1] == ranked[:, -2], -1, counts.argmax(axis=1))
+        found[given] = said[given]
     return found
 
 

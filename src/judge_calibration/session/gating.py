@@ -281,8 +281,8 @@ def _labels(run: Run, project: Project, env: str | None) -> pd.DataFrame:
                 continue
             source = run
         table = read_table(source, name, project.root)
-        if "made_by" in table.columns:
-            table = table[table["made_by"] != "simulated"]
+        if "kind" in table.columns:
+            table = table[table["kind"].fillna("human") == "human"]
         if set(schemas.LABELS.column_names) <= set(table.columns):
             tables.append(table[schemas.LABELS.column_names])
     tables = [table for table in tables if len(table)]

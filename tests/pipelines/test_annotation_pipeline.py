@@ -11,15 +11,17 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "labelling"))
 from labelling_helpers import fabricate_pairs, make_options
 
 from judge_calibration import schemas
+from judge_calibration.errors import OptionsError
 from judge_calibration.labelling.identity import RoundKey
 from judge_calibration.labelling.planning import KEY_COLUMNS
 from judge_calibration.pipelines.annotation.pipeline import create_pipeline
 
 
-def run(options, pairs, secret="") -> dict[str, object]:
+def run(options, pairs, secret="", imported=None) -> dict[str, object]:
     """Run every node in order and keep all that it makes."""
     data: dict[str, object] = {
         "pairs": pairs,
+        "imported_labels": schemas.empty(schemas.LABELS) if imported is None else imported,
         "logged_verdicts": schemas.empty(schemas.VERDICT_ROWS),
         "annotation_secret": secret,
         "params:annotation": options,
@@ -96,6 +98,74 @@ class TestAnnotationPipeline:
         assert out["label_progress"].empty
 
 
+def _imported(said, kind="human"):
+    """Return labels of other people: {pair: {annotator: label}}."""
+    rows = [
+        {"pair_id": pair, "annotator_id": who, "label": label, "stage": "primary", "kind": kind}
+        for pair, labels in said.items()
+        for who, label in labels.items()
+    ]
+    return schemas.check(schemas.conform(pd.DataFrame(rows), schemas.LABELS), schemas.LABELS)
+
+
+class TestOtherPeoplesLabels:
+    """Labels of files have annotators of their own, and nothing to do with who was assigned what."""
+
+    PAIRS = fabricate_pairs(9)
+    SAID = {
+        "bank-0000-citation": {"ann_x": "A", "ann_y": "B", "ann_z": "B"},
+        "bank-0001-citation": {"ann_x": "A", "ann_y": "A", "ann_z": "A"},
+    }
+    ONE_PAIR = {"draw": {"mode": "pairs", "pairs": 1, "sources": ["drawn"]}}
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def made(cls):
+        pairs = cls.PAIRS.assign(source="bank")
+        pairs.loc[pairs["pair_id"] == "bank-0005-style", "source"] = "drawn"
+        return run(make_options(**cls.ONE_PAIR), pairs, imported=_imported(cls.SAID))
+
+    def test_they_stand_among_the_labels_without_a_round(self, made):
+        labels = made["labels"]
+        assert len(labels) == 6
+        assert labels["round_id"].isna().all()
+        assert set(labels["kind"]) == {"human"}
+
+    def test_they_feed_agreement_ceiling_model_and_settled_labels(self, made):
+        agreement = made["human_agreement"].set_index(["slice_by", "annotators", "labels"])["value"]
+        assert agreement["all", "all", "all"] == 4 / 6
+        assert agreement["all", "ann_x | ann_y", "all"] == 1 / 2
+        ceiling = made["human_ceiling"]
+        assert ceiling.loc[ceiling["slice_by"] == "all", "value"].iloc[0] == 4 / 6
+        assert set(made["likely_labels"]["pair_id"]) == set(self.SAID)
+        settled = made["adjudicated_labels"].set_index("pair_id")
+        assert settled.loc["bank-0001-citation", "rule"] == "agreed"
+        assert settled.loc["bank-0000-citation", "undefined"] == "adjudication_missing"
+
+    def test_they_neither_fill_nor_disturb_the_own_round(self, made):
+        progress = made["label_progress"].set_index(["scope", "stage"])
+        assert progress.loc[("all", "primary"), "labelled"] == 0
+        assert ("all", "adjudication") not in progress.index
+        assert made["adjudication_queue"].empty
+
+    def test_a_planned_pair_is_settled_by_its_own_round_alone(self):
+        said = {"bank-0005-style": {"ann_x": "A", "ann_y": "B"}}
+        out = run(make_options(), self.PAIRS, imported=_imported(said))
+        assert out["adjudication_queue"].empty
+        assert set(out["adjudicated_labels"]["undefined"]) == {"no_label"}
+        assert len(out["labels"]) == 2
+
+    def test_those_that_a_model_made_go_to_the_models(self):
+        out = run(make_options(), self.PAIRS, imported=_imported(self.SAID, kind="ai"))
+        assert out["labels"].empty
+        assert len(out["ai_labels"]) == 6
+
+    def test_people_beside_a_simulated_panel_are_refused(self):
+        simulation = {"enabled": True, "annotators": [{"code": "annotator_1"}]}
+        with pytest.raises(OptionsError, match="label_files"):
+            run(make_options(simulation=simulation), self.PAIRS, imported=_imported(self.SAID))
+
+
 class TestDemonstration:
     @pytest.fixture(scope="class")
     @staticmethod
@@ -111,7 +181,14 @@ class TestDemonstration:
 
     def test_every_table_and_file_carries_the_word(self, demo):
         made, _ = demo
-        inputs = {"pairs", "logged_verdicts", "declared_rows", "label_rows", "study_questions"}
+        inputs = {
+            "pairs",
+            "imported_labels",
+            "logged_verdicts",
+            "declared_rows",
+            "label_rows",
+            "study_questions",
+        }
         for name, data in made.items():
             if isinstance(data, pd.DataFrame) and name not in inputs:
                 assert "mark" in data.columns, name

@@ -7,14 +7,15 @@ import pytest
 from kedro.config import OmegaConfigLoader
 from kedro.io import DataCatalog, MemoryDataset
 from kedro.runner import SequentialRunner
+from pandas import DataFrame
 
 from judge_calibration.errors import SourceError, TableError
 from judge_calibration.metrics.trust_table import trust_table
 from judge_calibration.options.data_prep import DataPrepOptions
 from judge_calibration.options.reporting import ReportingOptions
-from judge_calibration.pipelines.data_prep.nodes import import_files, join_pairs
+from judge_calibration.pipelines.data_prep.nodes import hide_annotators, import_files, join_pairs
 from judge_calibration.pipelines.data_prep.pipeline import create_pipeline
-from judge_calibration.schemas import LABELS, PAIRS, VERDICT_ROWS, empty, problems_of
+from judge_calibration.schemas import LABELS, PAIRS, VERDICT_ROWS, conform, empty, problems_of
 
 
 def write_lines(path: Path, records: list[dict]) -> str:
@@ -62,7 +63,11 @@ class Kept(MemoryDataset):
 
 def run(options: DataPrepOptions) -> dict:
     pipeline = create_pipeline()
-    inputs = {"pair_bank": MemoryDataset({}), "params:data_prep": MemoryDataset(options)}
+    inputs = {
+        "pair_bank": MemoryDataset({}),
+        "params:data_prep": MemoryDataset(options),
+        "annotation_secret": MemoryDataset(""),
+    }
     catalog = DataCatalog({**inputs, **{name: Kept() for name in pipeline.all_outputs()}})
     SequentialRunner().run(pipeline, catalog)
     return {name: catalog.load(name) for name in pipeline.all_outputs()}
@@ -160,8 +165,26 @@ class TestPipeline:
         files = [{"path": write_lines(tmp_path / "labels.jsonl", labels), "layout": "labels"}]
         out = run(DataPrepOptions(**{**options.model_dump(), "label_files": files}))
         assert problems_of(out["imported_labels"], LABELS) == []
-        assert len(out["imported_labels"]) == 2
+        imported = out["imported_labels"]
+        assert imported["kind"].tolist() == ["human", "human"]
+        assert imported["annotator_id"].str.fullmatch("ann_[a-z]{8}").all()
+        assert imported["annotator_id"].nunique() == 2
         assert out["source_files"]["kind"].tolist() == ["pairs", "verdicts", "labels"]
+
+    def test_one_name_in_two_sources_is_two_people(self, options):
+        pairs = run(options)["pairs"].head(2).assign(source=["one", "two"])
+        read = conform(DataFrame({"pair_id": pairs["pair_id"], "annotator_id": "ann", "label": "A"}), LABELS)
+        read = read.assign(stage="primary", kind="human")
+        hidden = hide_annotators(read, pairs, "")
+        assert hidden["annotator_id"].nunique() == 2
+        other = hide_annotators(read, pairs, "a secret that is long enough")
+        assert set(other["annotator_id"]).isdisjoint(hidden["annotator_id"])
+
+    def test_labels_about_pairs_that_nobody_described(self, options, tmp_path):
+        labels = [{"pair_id": "nowhere", "annotator_id": "x", "label": "A"}]
+        files = [{"path": write_lines(tmp_path / "labels.jsonl", labels), "layout": "labels"}]
+        with pytest.raises(TableError, match=r"(?s)label_files, column pair_id: found 'nowhere'.*pair_files"):
+            run(DataPrepOptions(**{**options.model_dump(), "label_files": files}))
 
     def test_a_log_that_contradicts_a_file(self, options):
         files = import_files(options)

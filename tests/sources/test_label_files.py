@@ -31,6 +31,17 @@ def test_shown_labels_are_mapped_back(labels_of):
     assert frame["label"].tolist() == ["B"]
 
 
+def test_who_made_them_is_kept(labels_of):
+    assert labels_of("l.jsonl", [ROW])["kind"].tolist() == ["human"]
+    assert labels_of("l.jsonl", [ROW], reference_kind="ai")["kind"].tolist() == ["ai"]
+
+
+@pytest.mark.parametrize(("kind", "found"), [(None, "nothing"), ("benchmark", "'benchmark'")])
+def test_who_made_them_has_to_be_said(labels_of, kind, found):
+    with pytest.raises(SourceError, match=f"reference_kind: found {found}; wanted who made these labels"):
+        labels_of("l.jsonl", [ROW], reference_kind=kind)
+
+
 @pytest.mark.parametrize(("second", "fine"), [("A", True), ("B", False)])
 def test_one_person_twice_on_one_pair(labels_of, second, fine):
     rows = [ROW, {**ROW, "label": second}]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from judge_calibration.labelling.importing import of_round
 from judge_calibration.labelling.packets import make_packets
 from judge_calibration.options.annotation import AdjudicationRule
 from judge_calibration.text import canonical_json
@@ -50,7 +51,7 @@ def _overall(labels: pd.DataFrame) -> pd.DataFrame:
 def settle_labels(
     plan: pd.DataFrame, labels: pd.DataFrame, rule: AdjudicationRule, primaries: int = 2
 ) -> pd.DataFrame:
-    """Return the label of every planned pair (and attribute that has labels) with the rule that gave it.
+    """Return the label of every planned or labelled pair (and attribute) with the rule that gave it.
 
     Parameters
     ----------
@@ -67,8 +68,12 @@ def settle_labels(
     -------
     pandas.DataFrame
         ADJUDICATED_COLUMNS, sorted by pair and attribute. `reference_kind` is the kind of the labels: human,
-        ai or simulated; labels of different kinds are never settled together.
+        ai or simulated; labels of different kinds are never settled together. Labels of other people's files
+        settle only pairs that are not in the plan: where all of two or more agree, or where the file itself
+        has an adjudication.
     """
+    # A planned pair is settled by the round's own labels; of other pairs there are only other people's.
+    labels = labels[labels["round_id"].notna() | ~labels["pair_id"].isin(plan["pair_id"])]
     cells = labels[["pair_id", "attribute", "kind"]].drop_duplicates()
     planned = pd.DataFrame({"pair_id": sorted(plan["pair_id"].unique()), "attribute": None, "kind": None})
     bare = planned[~planned["pair_id"].isin(_overall(labels)["pair_id"])]
@@ -78,7 +83,8 @@ def settle_labels(
     third = _joined(labels[labels["stage"] == "adjudication"], by, "third")
     out = cells.merge(primary, on=by, how="left").merge(third, on=by, how="left")
     out["n_primary"] = out["primary"].map(len, na_action="ignore").fillna(0).astype("Int64")
-    verdicts = [_settle(p, t, rule, primaries) for p, t in zip(out["primary"], out["third"], strict=True)]
+    needed = out["pair_id"].isin(plan["pair_id"]).map({True: primaries, False: 2})
+    verdicts = [_settle(p, t, rule, n) for p, t, n in zip(out["primary"], out["third"], needed, strict=True)]
     out["label"] = [label for label, _, _ in verdicts]
     out["rule"] = [by_rule for _, by_rule, _ in verdicts]
     out["undefined"] = [reason for _, _, reason in verdicts]
@@ -150,7 +156,7 @@ def queue_disagreements(
     pandas.DataFrame
         packets.PACKET_COLUMNS.
     """
-    overall = _overall(labels)
+    overall = _overall(of_round(labels))
     given = overall[overall["stage"] == "primary"].groupby("pair_id")["label"].agg(["size", "nunique"])
     open_pairs = given[(given["size"] >= primaries) & (given["nunique"] > 1)].index
     done = overall.loc[overall["stage"] == "adjudication", "pair_id"]
@@ -177,7 +183,7 @@ def measure_progress(
         PROGRESS_COLUMNS. ``stage`` adjudication counts only pairs whose primaries differ: before they do,
         nothing is assigned. `share_done` is NaN where nothing is assigned. Overall labels only.
     """
-    overall = _overall(labels)
+    overall = _overall(of_round(labels))
     primary = overall[overall["stage"] == "primary"]
     spread = primary.groupby("pair_id")["label"].nunique()
     differing = set(spread[spread > 1].index)

@@ -597,6 +597,35 @@ def _label_frame(accepted: pd.DataFrame, round_id: str) -> pd.DataFrame:
     ).reset_index(drop=True)
 
 
+def join_imported(labels: pd.DataFrame, imported: pd.DataFrame) -> pd.DataFrame:
+    """Return the labels of the round and, after them, those of other people's files.
+
+    Parameters
+    ----------
+    labels : pandas.DataFrame
+        Accepted labels of the own round (LABEL_COLUMNS).
+    imported : pandas.DataFrame
+        Labels of files, under pseudonyms, with their `kind`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        LABEL_COLUMNS. Imported labels have no round (``round_id`` and ``slot`` are null).
+    """
+    if imported.empty:
+        return labels
+    kinds = dict.fromkeys(["kind", "round_id", "comment"], "str")
+    others = imported.reindex(columns=LABEL_COLUMNS).astype(kinds | {"slot": "Int64"})
+    others = schemas.conform(others, schemas.LABELS)
+    joined = pd.concat([labels, others], ignore_index=True) if len(labels) else others.reset_index(drop=True)
+    return schemas.check(joined, schemas.LABELS, "labels")
+
+
+def of_round(labels: pd.DataFrame) -> pd.DataFrame:
+    """Return the labels of the own round, without those of other people's files."""
+    return labels[labels["round_id"].notna()]
+
+
 def _set_aside(frame: pd.DataFrame, options: ImportOptions) -> pd.DataFrame:
     """Return the rows that are no labels, with what is wrong; refuse them all if that is declared."""
     frame = frame.reset_index(drop=True)

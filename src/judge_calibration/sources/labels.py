@@ -19,6 +19,10 @@ FIELDS = frozenset(
 )
 
 
+MAKERS = ("human", "ai")
+"""Who may have made the labels of a file. What a benchmark says is a reference of its pairs, and no label."""
+
+
 class LabelBuilder:
     """Collects the labels of one file."""
 
@@ -37,6 +41,12 @@ class LabelBuilder:
             layout, FIELDS, (("pair_id", "annotator_id", "label"),), file.given
         ):
             problems.add(place, None, column, found, wanted)
+        maker = layout.reference_kind
+        if maker not in MAKERS:
+            problems.add(
+                place, None, "reference_kind", show(maker) if maker else "nothing",
+                "who made these labels: human or ai (`set: {reference_kind: human}`)",
+            )  # fmt: skip
         if self._codes is None:
             problems.add(place, None, "codes", "nothing", "what the label's values mean")
         if layout.order_mode == "shown" and "order" not in layout.fields:
@@ -74,6 +84,7 @@ class LabelBuilder:
                 "label": _text(label),
                 "order": _text(list(order)),
                 "stage": _text(stage),
+                "kind": self.layout.reference_kind,
                 "_row": block.rows,
             }
         )

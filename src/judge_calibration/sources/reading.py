@@ -144,7 +144,8 @@ def read_labels(files: Sequence[SourceFile]) -> Labels:
     Returns
     -------
     Labels
-        `labels` obeys `schemas.LABELS`; `order` is null where the file does not tell it.
+        `labels` obeys `schemas.LABELS` and has the further column `kind` (human or ai, by the layout's
+        `reference_kind`); `order` is null where the file does not tell it.
 
     Raises
     ------

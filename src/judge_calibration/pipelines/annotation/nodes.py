@@ -6,6 +6,7 @@ import logging
 
 import pandas as pd
 
+from judge_calibration.errors import OptionsError, Problem
 from judge_calibration.labelling.adjudication import measure_progress, queue_disagreements, settle_labels
 from judge_calibration.labelling.agreement_of_people import human_agreement as agreement_of_people
 from judge_calibration.labelling.agreement_of_people import human_confusion, item_agreement
@@ -16,6 +17,7 @@ from judge_calibration.labelling.importing import (
     check_rows,
     describe_label_files,
     given_packets,
+    join_imported,
     read_label_files,
 )
 from judge_calibration.labelling.packets import SIMULATED, make_packets, primary_packets
@@ -119,18 +121,36 @@ def gather_rows(
 
 def accept_labels(
     label_rows: pd.DataFrame,
+    imported_labels: pd.DataFrame,
     pairs: pd.DataFrame,
     unblinding_key: pd.DataFrame,
     study_questions: pd.DataFrame,
     secret: str,
     options: AnnotationOptions,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Check the label rows against the plan; return people's labels, those of models, and rows set aside."""
+    """Check the label rows against the plan; return people's labels, those of models, and rows set aside.
+
+    Labels of other people's files (`imported_labels`) come in beside: they have no round, and the checks of
+    who was assigned what are not theirs.
+    """
+    if options.simulation.enabled and len(imported_labels):
+        raise OptionsError(
+            "Labels of files stand beside a simulated panel: they would be marked SIMULATED like its own.",
+            [
+                Problem(
+                    "data_prep.label_files",
+                    f"{len(imported_labels)} labels",
+                    "none where a panel is simulated",
+                )
+            ],
+            "take the files out of this environment, or turn annotation.simulation off",
+        )
     # Texts are compared with every packet that ever was, handed-over and adjudicators' ones included.
     packets = make_packets(pairs, unblinding_key, questions=study_questions)
     labels, set_aside = check_rows(label_rows, unblinding_key, packets, options, _key(secret, options))
+    labels = join_imported(labels, imported_labels)
     # What a model made is never among people's labels, so that no table can call it human.
-    by_model = labels["kind"] == "ai"
+    by_model = (labels["kind"] == "ai").to_numpy(bool)
     people = labels[~by_model].reset_index(drop=True)
     models = labels[by_model].reset_index(drop=True)
     return _marked(people, options), _marked(models, options), _marked(set_aside, options)

@@ -62,6 +62,7 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
                 func=nodes.accept_labels,
                 inputs=[
                     "label_rows",
+                    "imported_labels",
                     "pairs",
                     "unblinding_key",
                     "study_questions",

@@ -12,8 +12,9 @@ import pandas as pd
 from judge_calibration.adapt.split import apply_frozen_split, assign_split
 from judge_calibration.bank import BankError, build_pairs, check_design, load_bank
 from judge_calibration.errors import Problem, SourceError, TableError
+from judge_calibration.labelling.identity import RoundKey
 from judge_calibration.options.data_prep import DataPrepOptions
-from judge_calibration.schemas import PAIRS, check, conform, empty
+from judge_calibration.schemas import LABELS, PAIRS, check, conform, empty
 from judge_calibration.sources import SourceFile, read_labels, read_logs, read_pairs, read_split
 from judge_calibration.sources.draw import draw_pairs
 
@@ -22,7 +23,7 @@ _CHECK_COLUMNS = ["check", "domain", "difficulty", "manipulation", "found", "low
 
 
 class ImportedFiles(NamedTuple):
-    """What `import_files` gives, in the order of the node's outputs."""
+    """What `import_files` gives, in the order of the node's outputs; labels still under people's names."""
 
     imported_pairs: pd.DataFrame
     logged_pairs: pd.DataFrame
@@ -118,6 +119,47 @@ def join_pairs(
     else:
         pairs["split"] = apply_frozen_split(pairs, read_split(options.frozen_split))
     return check(pairs, PAIRS)
+
+
+def hide_annotators(labels_as_read: pd.DataFrame, pairs: pd.DataFrame, secret: str) -> pd.DataFrame:
+    """Put pseudonyms in place of the names in other people's label files.
+
+    Parameters
+    ----------
+    labels_as_read : pandas.DataFrame
+        Labels under whatever names their files have; kept in memory only.
+    pairs : pandas.DataFrame
+        The pairs that the labels are about.
+    secret : str
+        Keys the pseudonyms; empty: the published practice key.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The same labels with the column `kind`. One name in two sources is two people.
+
+    Raises
+    ------
+    TableError
+        Where labels are about pairs that nobody described.
+    """
+    labels = labels_as_read
+    if "kind" not in labels.columns:
+        labels = labels.assign(kind=pd.Series(dtype="str"))
+    source = labels["pair_id"].map(pairs.set_index("pair_id")["source"])
+    unknown = labels.loc[source.isna(), "pair_id"].drop_duplicates()
+    if len(unknown):
+        raise TableError(
+            f"Labels are about {len(unknown)} pairs that no file, log or bank describes.",
+            [Problem("data_prep.label_files, column pair_id", repr(u), "a pair of `pairs`") for u in unknown],
+            "name the file of the pairs under data_prep.pair_files too, or take these labels out",
+        )
+    key = RoundKey(secret or None, "imported")
+    people = {
+        who: key.pseudonym("\n".join(who)) for who in set(zip(source, labels["annotator_id"], strict=True))
+    }
+    hidden = [people[who] for who in zip(source, labels["annotator_id"], strict=True)]
+    return check(labels.assign(annotator_id=pd.Series(hidden, index=labels.index, dtype="str")), LABELS)
 
 
 def draw_judged_pairs(pairs: pd.DataFrame, options: DataPrepOptions) -> pd.DataFrame:

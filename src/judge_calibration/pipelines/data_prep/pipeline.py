@@ -9,6 +9,7 @@ from kedro.pipeline import Node, Pipeline
 from judge_calibration.pipelines.data_prep.nodes import (
     build_bank,
     draw_judged_pairs,
+    hide_annotators,
     import_files,
     join_pairs,
 )
@@ -31,7 +32,7 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
                     "imported_pairs",
                     "logged_pairs",
                     "logged_verdicts",
-                    "imported_labels",
+                    "labels_as_read",
                     "source_files",
                 ],
                 name="import_files",
@@ -41,6 +42,12 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
                 inputs=["bank_pairs", "imported_pairs", "logged_pairs", "params:data_prep"],
                 outputs="pairs",
                 name="join_pairs",
+            ),
+            Node(
+                func=hide_annotators,
+                inputs=["labels_as_read", "pairs", "annotation_secret"],
+                outputs="imported_labels",
+                name="hide_annotators",
             ),
             Node(
                 func=draw_judged_pairs,

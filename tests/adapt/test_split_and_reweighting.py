@@ -4,12 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_calibration.adapt.evaluation import accuracy, reweighting_curves, sample_efficiency
-from judge_calibration.adapt.reweighting import fit_reweighting, predict, predict_probability
+from judge_calibration.adapt.reweighting import (
+    decide,
+    fit_reweighting,
+    predict,
+    predict_probability,
+    standard_errors,
+)
 from judge_calibration.adapt.split import apply_frozen_split, assign_split, split_report
 from judge_calibration.adapt.subsets import training_subsets
 from judge_calibration.errors import TableError
-from judge_calibration.profiles.panel_simulation import simulate_panel
 
 
 def some_pairs(n, source="s"):
@@ -74,6 +78,14 @@ class TestSubsets:
         poisoned.loc[poisoned["split"] == "test", "reference_label"] = "B"
         pd.testing.assert_frame_equal(training_subsets(pairs), training_subsets(poisoned))
 
+    def test_adding_and_reordering_rows_keeps_the_order_of_the_old_ones(self):
+        old = some_pairs(60)
+        old["split"] = "train"
+        more = pd.concat([some_pairs(80).iloc[60:], old]).iloc[::-1].assign(split="train")
+        ranked = training_subsets(old)["pair_id"].tolist()
+        again = training_subsets(more)["pair_id"]
+        assert again[again.isin(ranked)].tolist() == ranked
+
 
 class TestReweighting:
     def test_undefined_models_decide_nothing(self):
@@ -81,22 +93,42 @@ class TestReweighting:
         assert model.undefined == "one_class_only"
         assert predict(model, np.ones((2, 2))).tolist() == [0, 0]
         assert np.isnan(predict_probability(model, np.ones((2, 2)))).all()
+        assert np.isnan(standard_errors(model, np.ones((3, 2)), np.array([1, 1, 1]), np.arange(3))).all()
 
-    def test_no_verdict_is_wrong_and_stays_in_the_denominator(self):
-        assert accuracy(np.array([1, 0]), np.array([1, 1])) == 0.5
-        assert np.isnan(accuracy(np.array([]), np.array([])))
+    def test_no_training_pair_and_no_stable_direction_are_told_apart(self):
+        assert fit_reweighting(np.zeros((0, 2)), np.array([])).undefined == "no_training_pair"
+        assert fit_reweighting(np.zeros((2, 2)), np.array([1, -1])).undefined == "no_stable_direction"
 
-    def test_a_planted_reference_is_learned_and_a_random_one_is_not(self):
-        panel = simulate_panel(8, 2, 1_200, 12, resolution=(0.95, 0.95), accuracy=(0.98, 0.98), strength=2.0)
-        rank = np.where(np.arange(1_200) < 900, np.arange(1_200), -1)[None]
-        test = np.arange(1_200) >= 900
-        arguments = (panel.source, rank, test, ("x", "y"), ("s",), (32, 256))
-        curves = reweighting_curves(panel.stable, panel.verdicts, panel.reference, *arguments)
-        full = curves[curves["budget"] == "full"]
-        assert (full["accuracy"] > 0.8).all()
-        coin = np.random.default_rng(0).choice([-1, 1], 1_200)
-        lost = reweighting_curves(panel.stable, panel.verdicts, coin, *arguments)
-        # 300 test pairs: standard error .029
-        assert (abs(lost.loc[lost["budget"] == "full", "accuracy"] - 0.5) < 0.12).all()
-        summary = sample_efficiency(curves)
-        assert summary["budget"].tolist() == ["32", "256", "full"]
+    def test_one_half_is_no_decision_for_either_side(self):
+        assert decide(np.array([0.5, 0.5 + 1e-9, 0.5 - 1e-9])).tolist() == [0, 1, -1]
+
+    def test_swapping_the_names_a_and_b_turns_every_prediction(self):
+        rng = np.random.default_rng(3)
+        x = rng.integers(-1, 2, (40, 5))
+        y = np.where(rng.random(40) < 0.5, 1, -1)
+        one, two = fit_reweighting(x, y), fit_reweighting(-x, -y)
+        np.testing.assert_allclose(predict_probability(one, x), 1 - predict_probability(two, -x), atol=1e-7)
+
+    def test_a_warm_start_changes_no_answer(self):
+        rng = np.random.default_rng(4)
+        x, y = rng.integers(-1, 2, (50, 4)), np.where(rng.random(50) < 0.5, 1, -1)
+        cold = fit_reweighting(x, y)
+        warm = fit_reweighting(x, y, start=np.array([3.0, -3.0, 2.0, 1.0]), with_covariance=False)
+        np.testing.assert_allclose(cold.fit.coefficients, warm.fit.coefficients, atol=1e-7)
+
+    def test_the_coefficients_are_those_of_scikit_learn(self):
+        from sklearn.linear_model import LogisticRegression
+
+        rng = np.random.default_rng(5)
+        x, y = rng.integers(-1, 2, (60, 9)), np.where(rng.random(60) < 0.5, 1, -1)
+        theirs = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(x, y)
+        np.testing.assert_allclose(fit_reweighting(x, y).fit.coefficients, theirs.coef_[0], atol=1e-4)
+
+    def test_copies_of_a_base_task_do_not_make_an_interval_narrower(self):
+        rng = np.random.default_rng(6)
+        x, y = rng.integers(-1, 2, (40, 3)), np.where(rng.random(40) < 0.5, 1, -1)
+        many_x, many_y, clusters = np.repeat(x, 10, 0), np.repeat(y, 10), np.repeat(np.arange(40), 10)
+        apart = standard_errors(fit_reweighting(many_x, many_y), many_x, many_y, np.arange(400))
+        together = standard_errors(fit_reweighting(many_x, many_y), many_x, many_y, clusters)
+        # Ten copies hold what one holds: the error must not fall by the square root of ten.
+        assert (together > 2 * apart).all()

@@ -1,45 +1,355 @@
+"""The pipeline `adaptation` with scripted judges and made-up reads, and what must not leak into training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
+import pytest
+import yaml
 from kedro.io import DataCatalog, MemoryDataset
 from kedro.runner import SequentialRunner
 
+from judge_calibration import schemas
+from judge_calibration.adapt.split import assign_split
+from judge_calibration.errors import OptionsError
 from judge_calibration.options.adaptation import AdaptationOptions
+from judge_calibration.options.attributes import AttributesOptions
+from judge_calibration.options.judging import JudgingOptions
+from judge_calibration.options.reporting import ReportingOptions
+from judge_calibration.pipeline_registry import register_pipelines
 from judge_calibration.pipelines.adaptation.pipeline import create_pipeline
+from judge_calibration.pipelines.adaptation.rubric_nodes import adapted_judges
+
+ATTRIBUTES = ("depth", "conciseness", "formality")
+# Everything that training makes; of these no byte may depend on a held-out or human-study label.
+TRAINED = ("training_subsets", "rubric_calls", "rubrics", "rubric_texts", "rubric_judges", "sft_judges")
 
 
-def test_reweighting_gains_on_the_simulated_panel_and_everything_is_marked():
-    pairs = pd.DataFrame(
+def make_pairs(n=120, sources=("s",)):
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
         {
-            "pair_id": [f"p{i}" for i in range(40)],
-            "source": "s",
-            "base_id": [f"b{i}" for i in range(40)],
-            "split": ["train"] * 30 + ["test"] * 10,
-            "reference_label": ["A", "B"] * 20,
+            "pair_id": [f"p{i}" for i in range(n)],
+            "base_id": [f"b{i // 2}" for i in range(n)],
+            "source": [sources[i % len(sources)] for i in range(n)],
+            "stakes": "ordinary",
+            "question": [f"Question {i}?" for i in range(n)],
+            "response_a": [f"Answer one of {i}, at some length." for i in range(n)],
+            "response_b": [f"Answer two of {i}." for i in range(n)],
+            "reference_label": rng.choice(["A", "B"], n),
+            "reference_kind": "human",
+            "sentinel": False,
+            "content_hash": "h",
         }
     )
-    options = AdaptationOptions.model_validate(
-        {
-            "budgets": [32],
-            "resamples": 2,
-            "panel": {
-                "n_items": 800,
-                "n_attributes": 10,
-                "strength": 2.0,
-                "resolution_low": 0.9,
-                "resolution_high": 0.95,
-                "accuracy_low": 0.95,
-            },
+    frame.loc[::10, "reference_label"] = "TIE"
+    frame["split"] = assign_split(frame)
+    return schemas.conform(frame, schemas.PAIRS)
+
+
+def make_reads(pairs, judges=("scripted-fair",)):
+    """Reads in which depth follows the reference of training pairs, and the rest follows nothing."""
+    rng = np.random.default_rng(6)
+    rows = []
+    for judge in judges:
+        for pair_id, reference in zip(pairs["pair_id"], pairs["reference_label"], strict=True):
+            for attribute in ATTRIBUTES:
+                truth = (
+                    reference if attribute == "depth" and reference in ("A", "B") else rng.choice(["A", "B"])
+                )
+                for order in ("AB", "BA"):
+                    rows.append((pair_id, judge, attribute, order, truth, "valid", "reader"))
+    columns = ["pair_id", "judge_id", "attribute", "order", "direction", "outcome", "instrument_id"]
+    return schemas.conform(pd.DataFrame(rows, columns=columns), schemas.READS)
+
+
+def judging_options():
+    judge = {
+        "judge_id": "scripted-fair",
+        "model": "scripted/noise=0.2,taste=shared",
+        "protocols": ["direct"],
+        "repetitions": 2,
+        "temperatures": [1.0],
+        "transport": {"transport": "scripted", "price": {"input_per_million": 1, "output_per_million": 1}},
+    }
+    return JudgingOptions.model_validate({"judges": [judge]})
+
+
+def adaptation_options(**changes):
+    rubrics = {"judges": ["scripted-fair"], "budgets": [16, "full"], "repetitions": 2, "attributes": 2}
+    panel = {"n_judges": 2, "n_items": 120, "n_attributes": 4, "n_sources": 1}
+    values = {"budgets": [8, 16], "resamples": 2, "bootstrap": 300, "rubrics": rubrics, "panel": panel}
+    return AdaptationOptions.model_validate(values | changes)
+
+
+@pytest.fixture
+def run(tmp_path: Path, project_path: Path):
+    inventory = yaml.safe_load((project_path / "data/01_raw/attributes/inventory.yml").read_text("utf-8"))
+    attributes = {"judging": {"judges": [judging_options().judges[0].model_dump()]}}
+
+    def start(pairs, reads=None, options=None, judging=None):
+        judging = judging or judging_options()
+        inputs = {
+            "pairs": pairs,
+            "judged_pairs": pairs,
+            "reads": make_reads(pairs) if reads is None else reads,
+            "verdicts": schemas.empty(schemas.VERDICT_ROWS),
+            "attribute_inventory": inventory,
+            "attribute_calls": schemas.empty(schemas.CALLS),
+            "attribute_answers": schemas.empty(schemas.ANSWERS),
+            "call_store": tmp_path / "calls",
+            "judge_keys": {},
+            "params:adaptation": options or adaptation_options(),
+            "params:judging": judging,
+            "params:attributes": AttributesOptions.model_validate(attributes),
+            "params:reporting": ReportingOptions.model_validate({"intervals": {"resamples": 300}}),
         }
+        pipeline = create_pipeline()
+        catalog = DataCatalog({name: MemoryDataset(value) for name, value in inputs.items()})
+        kept = {}
+
+        class Kept(MemoryDataset):
+            def _release(self):
+                """Keep what nobody needs any more."""
+
+        for name in pipeline.all_outputs():
+            kept[name] = catalog[name] = Kept()
+        SequentialRunner().run(pipeline, catalog)
+        return {name: dataset.load() for name, dataset in kept.items()}
+
+    return start
+
+
+def test_base_rubric_and_reweighting_meet_on_the_same_held_out_pairs(run):
+    pairs = make_pairs()
+    out = run(pairs)
+    verdicts = out["adapted_verdicts"]
+    decisive = out["held_out_pairs"]["reference_label"].isin(("A", "B"))
+    wanted = set(out["held_out_pairs"].loc[decisive, "pair_id"])
+    for _, part in verdicts.groupby("judge_id"):
+        assert wanted <= set(part["pair_id"])
+    assert set(verdicts["method"]) == {"base", "rubric", "reweighting"}
+    table = out["adaptation_table"]
+    real = table[~table["simulated"]]
+    assert set(zip(real["method"], real["budget"], strict=True)) == {
+        ("rubric", "16"),
+        ("rubric", "full"),
+        ("reweighting", "8"),
+        ("reweighting", "16"),
+        ("reweighting", "full"),
+    }
+    # Depth follows the reference everywhere, so reweighting finds it; the scripted judge follows nothing.
+    full = real[(real["method"] == "reweighting") & (real["budget"] == "full")].iloc[0]
+    assert full["accuracy"] == 1.0
+    assert full["delta_low"] > 0
+    assert full["n_train"] == len(out["training_subsets"].query("resample == 0"))
+    assert out["adaptation_advice"].query("not simulated").iloc[-1]["method"] == "reweighting"
+    assert (real["accuracy_base"].nunique()) == 1
+    changed = out["adaptation_changes"]
+    assert {"T_direct", "C", "phi", "A", "longer_chosen"} <= set(changed["statistic"])
+    assert set(out["adaptation_costs"]["method"]) == {"base", "rubric", "reweighting"}
+
+
+def test_the_rubric_is_in_the_prompt_and_is_another_instrument(run):
+    out = run(make_pairs())
+    text = next(one["text"] for one in out["rubrics"] if one["budget"] == "full")
+    assert "1. More depth is better." in text
+    assert (
+        f"{next(one['name'] for one in out['rubrics'] if one['budget'] == 'full')}.md" in out["rubric_texts"]
     )
-    catalog = DataCatalog({"pairs": MemoryDataset(pairs), "params:adaptation": MemoryDataset(options)})
-    for name in ("splits", "training_subsets", "adaptation_table", "sample_efficiency", "split_report"):
-        catalog[name] = MemoryDataset()
-    SequentialRunner().run(create_pipeline(), catalog)
-    table = catalog["adaptation_table"].load()
-    assert table["simulated"].all()
+    base = out["asked_verdicts"].query("method == 'base'")["instrument_id"].unique()
+    adapted = out["asked_verdicts"].query("method == 'rubric'")["instrument_id"].unique()
+    assert len(base) == 1
+    assert not set(base) & set(adapted)
+    calls = out["adapted_calls"]
+    shown = calls[calls["judge_id"] == "scripted-fair+rubric-s-full"]["request"]
+    assert shown.str.contains("More depth is better").all()
+    # It stands in the system prompt, with the instructions, and not among the data.
+    assert out["rubric_diagnostics"]["same_direction"].eq(1.0).all()
+
+
+def test_held_out_labels_reach_no_trained_artifact(run):
+    pairs = make_pairs()
+    reads = make_reads(pairs)
+    poisoned = pairs.copy()
+    test = poisoned["split"] == "test"
+    poisoned.loc[test, "reference_label"] = poisoned.loc[test, "reference_label"].map({"A": "B", "B": "A"})
+    clean, dirty = run(pairs, reads), run(poisoned, reads)
+    for name in TRAINED:
+        if isinstance(clean[name], pd.DataFrame):
+            pd.testing.assert_frame_equal(clean[name], dirty[name])
+        else:
+            assert clean[name] == dirty[name], name
+    columns = ["judge_id", "source", "budget", "attribute", "coefficient", "low", "high"]
+    pd.testing.assert_frame_equal(
+        clean["reweighting_coefficients"][columns], dirty["reweighting_coefficients"][columns]
+    )
+    # The poison is real: what is measured on the held-out pairs does change.
+    assert not clean["adaptation_table"]["accuracy"].equals(dirty["adaptation_table"]["accuracy"])
+
+
+def test_poisoned_training_labels_do_change_what_is_trained(run):
+    pairs = make_pairs()
+    reads = make_reads(pairs)
+    other = pairs.copy()
+    train = other["split"] == "train"
+    other.loc[train, "reference_label"] = other.loc[train, "reference_label"].map(
+        {"A": "B", "B": "A", "TIE": "TIE"}
+    )
+    assert run(pairs, reads)["rubrics"] != run(other, reads)["rubrics"]
+
+
+def test_no_label_of_people_reaches_a_node_that_trains():
+    whole = register_pipelines()["__default__"]
+    people = {
+        *("labels", "imported_labels", "adjudicated_labels", "human_study", "labelling_frame"),
+        *("label_progress", "adjudication_queue", "unblinding_key"),
+    }
+    made = {"training_subsets", "rubrics", "rubric_judges", "sft_judges", "reweighting_coefficients"}
+    upstream = whole.to_outputs(*made).all_inputs()
+    assert not people & upstream
+
+
+def test_adding_and_reordering_pairs_moves_no_old_pair(run):
+    pairs = make_pairs(80)
+    more = make_pairs(120).iloc[::-1].reset_index(drop=True)
+    options = adaptation_options(rubrics=None)
+    old = run(pairs, make_reads(pairs), options)["splits"].set_index("pair_id")["split"]
+    new = run(more, make_reads(more), options)["splits"].set_index("pair_id")["split"]
+    assert (new.reindex(old.index) == old).all()
+    sides = run(more, make_reads(more), options)["splits"].groupby("base_id")["split"].nunique()
+    assert sides.max() == 1
+
+
+def test_without_reads_everything_says_why(run):
+    pairs = make_pairs()
+    out = run(pairs, schemas.empty(schemas.READS))
+    assert all(one["undefined"] == "no_reads" for one in out["rubrics"])
+    assert set(out["adapted_verdicts"]["method"]) == {"base"}
+    assert out["adaptation_table"]["simulated"].all()
+    notes = out["adaptation_notes"].set_index("method")
+    assert "no_reads" in notes.loc["reweighting", "reason"]
+    assert notes.loc["reweighting", "command"].startswith("kedro run")
+    assert list(out["rubric_texts"]) == ["README.md"]
+
+
+def test_nothing_asked_for_asks_nothing(run):
+    out = run(make_pairs(), options=adaptation_options(rubrics=None))
+    assert out["adapted_calls"].empty
+    assert out["rubrics"] == []
+    reasons = out["adaptation_notes"]
+    assert set(reasons.loc[reasons["reason"] == "not_asked_for", "method"]) == {"rubric", "sft"}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("one class", "one_class_only"),
+        ("no stable direction", "no_stable_direction"),
+        ("few pairs", "fewer_than_the_smallest_budget"),
+        ("no held-out pair", "no_test_pair"),
+    ],
+)
+def test_bad_input_has_a_clear_message_and_what_was_finished_stays(run, change, reason):
+    pairs = make_pairs()
+    reads = make_reads(pairs)
+    if change == "one class":
+        pairs["reference_label"] = "A"
+    elif change == "no stable direction":
+        reads["direction"] = reads["order"].map({"AB": "A", "BA": "B"})
+    elif change == "few pairs":
+        train = pairs.index[pairs["split"] == "train"]
+        pairs.loc[train[6:], "reference_label"] = "TIE"
+    else:
+        pairs.loc[pairs["split"] == "test", "reference_label"] = None
+    out = run(pairs, reads, adaptation_options(rubrics=None))
+    notes = out["adaptation_notes"]
+    found = notes[notes["reason"] == reason]
+    assert len(found)
+    assert found["message"].str.len().min() > 20
+    # The simulated panel's tables are there all the same.
+    assert out["adaptation_table"]["simulated"].any()
+
+
+def test_an_edited_rubric_takes_the_place_of_the_written_one(run, tmp_path):
+    file = tmp_path / "mine.md"
+    file.write_text("Less formality is better.\n", encoding="utf-8")
+    rubrics = {"judges": ["scripted-fair"], "budgets": ["full"]}
+    edited = [{"judge_id": "scripted-fair", "source": "s", "file": str(file)}]
+    options = adaptation_options(rubrics=rubrics | {"edited": edited})
+    out = run(make_pairs(), options=options)
+    (one,) = out["rubrics"]
+    assert (one["text"], one["writer"]) == ("Less formality is better.", "person")
+    assert out["adapted_calls"]["request"].str.contains("Less formality").any()
+
+
+def test_a_model_writes_a_rubric_from_training_pairs_only(run):
+    rubrics = {"judges": ["scripted-fair"], "budgets": ["full"], "writer": "own", "shown_pairs": 5}
+    out = run(make_pairs(), options=adaptation_options(rubrics=rubrics))
+    (one,) = out["rubrics"]
+    assert one["undefined"] is None
+    assert (one["writer"], one["shown"]) == ("scripted-fair", 5)
+    request = out["rubric_calls"]["request"].iloc[0]
+    pairs = make_pairs().set_index("pair_id")
+    shown = [p for p in pairs.index if pairs.loc[p, "question"] in request]
+    assert len(shown) == 5
+    assert (pairs.loc[shown, "split"] == "train").all()
+    row = pairs.loc[shown[0]]
+    better = row["response_a"] if row["reference_label"] == "A" else row["response_b"]
+    assert request.index(better) < request.index(
+        row["response_b"] if better == row["response_a"] else row["response_a"]
+    )
+
+
+def test_a_rubric_that_is_too_long_is_refused_and_not_cut(run):
+    rubrics = {"judges": ["scripted-fair"], "budgets": ["full"], "most_words": 10}
+    out = run(make_pairs(), options=adaptation_options(rubrics=rubrics))
+    assert out["rubrics"][0]["undefined"] == "too_long"
+    assert set(out["asked_verdicts"]["method"]) == {"base"}
+
+
+def test_unknown_judges_writers_and_files_are_named_together(run):
+    rubrics = {"judges": ["nobody"], "writer": "no-one"}
+    edited = [{"judge_id": "nobody", "source": "s", "file": "no/such/file.md"}]
+    with pytest.raises(OptionsError) as error:
+        run(make_pairs(), options=adaptation_options(rubrics=rubrics | {"edited": edited}))
+    for word in ("nobody", "no-one", "no/such/file.md"):
+        assert word in str(error.value)
+
+
+def test_fine_tuned_judges_find_their_base_in_their_own_list():
+    spec = {"judge_id": "b", "model": "m", "protocols": ["direct"]}
+    base = {"method": "base", "budget": None, "resample": None, "source": "all", "judge": spec}
+    trained = base | {
+        "method": "sft",
+        "budget": 32,
+        "resample": 0,
+        "source": "s",
+        "judge": spec | {"judge_id": "t"},
+    }
+    found = adapted_judges([base, trained], [])
+    assert [(one["base"], one["budget"]) for one in found] == [("b", None), ("b", "32")]
+    with pytest.raises(OptionsError, match="no base"):
+        adapted_judges([trained], [base])
+
+
+def test_the_simulated_panel_gains_and_is_marked(run):
+    panel = {
+        "n_items": 800,
+        "n_attributes": 10,
+        "strength": 2.0,
+        "resolution_low": 0.9,
+        "resolution_high": 0.95,
+        "accuracy_low": 0.95,
+    }
+    out = run(make_pairs(), options=adaptation_options(rubrics=None, panel=panel, budgets=[32]))
+    table = out["adaptation_table"].query("simulated")
     assert table["judge_id"].str.startswith("SIMULATED").all()
     full = table[table["budget"] == "full"]
     assert len(full) == 6
     assert (full["accuracy"] > 0.7).all()
     assert (full["delta_low"] <= full["delta"]).all()
-    assert catalog["sample_efficiency"].load()["budget"].tolist() == ["32", "full"]
-    assert catalog["splits"].load()["split"].value_counts().to_dict() == {"train": 30, "test": 10}
+    curve = out["sample_efficiency"].query("simulated and source == 'all'")
+    assert curve["budget"].tolist() == ["32", "full"]

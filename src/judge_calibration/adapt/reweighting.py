@@ -28,7 +28,13 @@ class Reweighting(NamedTuple):
     undefined: str | None
 
 
-def fit_reweighting(stable: np.ndarray, reference: np.ndarray, c: float = 1.0) -> Reweighting:
+def fit_reweighting(
+    stable: np.ndarray,
+    reference: np.ndarray,
+    c: float = 1.0,
+    start: np.ndarray | None = None,
+    with_covariance: bool = True,
+) -> Reweighting:
     """Fit one judge's reweighting on one source's training pairs.
 
     Parameters
@@ -39,6 +45,10 @@ def fit_reweighting(stable: np.ndarray, reference: np.ndarray, c: float = 1.0) -
         +1 for A, -1 for B.
     c : float
         Inverse penalty.
+    start : numpy.ndarray, optional
+        Coefficients to begin from; they save steps and never change the answer.
+    with_covariance : bool
+        False saves one Hessian where no interval is wanted.
 
     Examples
     --------
@@ -51,7 +61,8 @@ def fit_reweighting(stable: np.ndarray, reference: np.ndarray, c: float = 1.0) -
         return Reweighting(None, len(reference), "one_class_only")
     if not stable.any():
         return Reweighting(None, len(reference), "no_stable_direction")
-    return Reweighting(fit_logistic(stable.astype(float), reference, c), len(reference), None)
+    fit = fit_logistic(stable.astype(float), reference, c, start=start, with_covariance=with_covariance)
+    return Reweighting(fit, len(reference), None)
 
 
 def predict_probability(model: Reweighting, stable: np.ndarray) -> np.ndarray:
@@ -66,6 +77,50 @@ def predict(model: Reweighting, stable: np.ndarray) -> np.ndarray:
 
     A probability of exactly one half decides nothing: a tie is not broken towards A.
     """
+    return decide(predict_probability(model, stable))
+
+
+def decide(probability: np.ndarray) -> np.ndarray:
+    """Return +1 above one half, -1 below, 0 at one half and where there is no probability.
+
+    Examples
+    --------
+    >>> decide(np.array([0.7, 0.5, 0.1, np.nan])).tolist()
+    [1, 0, -1, 0]
+    """
+    return np.asarray(np.sign(np.nan_to_num(probability, nan=0.5) - 0.5), dtype=np.int8)
+
+
+def standard_errors(
+    model: Reweighting, stable: np.ndarray, reference: np.ndarray, clusters: np.ndarray, c: float = 1.0
+) -> np.ndarray:
+    """Return each coefficient's standard error, in log-odds a unit; NaN where the model is undefined.
+
+    The larger of two: the square root of the penalised Hessian's inverse (the Laplace posterior under the
+    penalty's normal prior), which takes pairs for independent, and the cluster-robust one, which does not.
+
+    Parameters
+    ----------
+    stable, reference, c
+        As the model was fitted with.
+    clusters : numpy.ndarray, shape (n,)
+        Base task of each training pair.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0], [1.0], [-1.0], [-1.0], [1.0]]); y = np.array([1, 1, -1, -1, -1])
+    >>> round(float(standard_errors(fit_reweighting(x, y), x, y, np.arange(5))[0]), 2)
+    0.73
+    """
+    if model.fit is None:
+        return np.full(stable.shape[1], np.nan)
     probability = predict_probability(model, stable)
-    signs = np.sign(np.nan_to_num(probability, nan=0.5) - 0.5)
-    return np.asarray(signs, dtype=np.int8)
+    covariance = model.fit.covariance
+    residual = (reference + 1) / 2 - probability
+    _, codes = np.unique(clusters.astype(str), return_inverse=True)
+    scores = np.zeros((int(codes.max()) + 1, stable.shape[1]))
+    np.add.at(scores, codes, c * residual[:, None] * stable)
+    g = len(scores)
+    meat = scores.T @ scores * (g / max(1, g - 1))
+    robust = covariance @ meat @ covariance
+    return np.asarray(np.sqrt(np.maximum(np.diag(covariance), np.diag(robust))))

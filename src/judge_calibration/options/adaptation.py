@@ -7,6 +7,61 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from judge_calibration.options.base import Options
+from judge_calibration.options.judging import Constraint
+
+Budget = int | Literal["full"]
+"""Labelled training pairs a source; ``full``: all that there are."""
+
+
+class HeldOutOptions(Options):
+    """Which held-out pairs adapted judges are asked about: the same for every method."""
+
+    size: int | None = Field(default=None, ge=1)
+    """Pairs a source, drawn by hash and spread over manipulations, domains and difficulties; null: all."""
+    salt: str = "held out 1"
+    sources: tuple[str, ...] = ()
+    """Empty: all."""
+
+
+class EditedRubric(Options):
+    """A rubric that a person wrote or changed, in place of the one that would be written."""
+
+    judge_id: str
+    source: str
+    file: str
+    """A text file, path from the project's root."""
+    budget: Budget | None = None
+    """Null: at every budget."""
+
+
+class RubricOptions(Options):
+    """How rubrics are written from training pairs, and which judges judge with them."""
+
+    judges: tuple[str, ...] = Field(min_length=1)
+    """Judges of `judging` that are adapted; they are asked with and without the rubric."""
+    protocol: str = "direct"
+    constraint: Constraint | None = None
+    """Null: the first that the judge uses the protocol with."""
+    temperature: float | None = None
+    """Null: the judge's first."""
+    repetitions: int = Field(default=1, ge=1, le=100)
+    """C and T need two or more."""
+    writer: str = "weights"
+    """``weights``: a fixed form, from the weights of the judge's own attribute reads; ``own``: the judge's
+    own model; else the id of a judge of `judging` whose model writes."""
+    budgets: tuple[Budget, ...] = ("full",)
+    resamples: int = Field(default=1, ge=1, le=100)
+    """Rubrics for so many of the rankings of the training pairs, below full."""
+    attributes: int = Field(default=6, ge=1, le=87)
+    """Attributes that the writer ``weights`` names at most."""
+    most_words: int = Field(default=250, ge=10, le=5_000)
+    """A longer rubric is refused, not cut."""
+    shown_pairs: int = Field(default=8, ge=1, le=1_000)
+    """Training pairs that a writing model is shown at most."""
+    shown_words: int = Field(default=120, ge=5)
+    """Words of each text that a writing model is shown; what is cut is marked and counted."""
+    write_tokens: int = Field(default=400, ge=16, le=16_384)
+    edited: tuple[EditedRubric, ...] = ()
 
 
 class SimulatedPanelOptions(Options):
@@ -42,6 +97,16 @@ class AdaptationOptions(Options):
     penalty: float = Field(default=1.0, gt=0)
     """C of the logistic regression, as in scikit-learn."""
     bootstrap: int = Field(default=10_000, ge=200)
+    population: Literal["pairs", "judged_pairs"] = "pairs"
+    """What training subsets and held-out pairs are taken from: all pairs, or those that are judged (and so
+    may have attribute reads, which reweighting and rubrics from weights need)."""
+    bins: int = Field(default=10, ge=2, le=100)
+    """Of the reliability curve."""
+    held_out: HeldOutOptions = HeldOutOptions()
+    rubrics: RubricOptions | None = None
+    """Null: no rubric is written and nothing is asked for one."""
+    work_pairs: int = Field(default=1_000, ge=1)
+    """New pairs to be judged, for which methods are compared at equal cost."""
     panel: SimulatedPanelOptions = SimulatedPanelOptions()
 
     @model_validator(mode="after")

@@ -2,38 +2,195 @@
 
 from kedro.pipeline import Node, Pipeline
 
-from judge_calibration.pipelines.adaptation.nodes import (
-    adapt_by_reweighting,
-    draw_training_subsets,
-    freeze_splits,
-    simulate_reads,
-)
+from judge_calibration.pipelines.adaptation import evaluation_nodes, nodes, rubric_nodes
 
 
 def create_pipeline(**kwargs: object) -> Pipeline:
-    """Freeze the split and the training subsets; show on the simulated panel what reweighting gains."""
+    """Freeze split, subsets and held-out pairs; adapt judges in three ways; say what each gains and changes.
+
+    No label of a held-out pair and no label of the human study reaches a node that trains: `labels` is no
+    input of this pipeline.
+    """
     return Pipeline(
         [
             Node(
-                func=freeze_splits, inputs="pairs", outputs=["splits", "split_report"], name="freeze_splits"
+                func=nodes.freeze_splits,
+                inputs="pairs",
+                outputs=["splits", "split_report"],
+                name="freeze_splits",
             ),
             Node(
-                func=draw_training_subsets,
-                inputs=["pairs", "params:adaptation"],
+                func=nodes.draw_training_subsets,
+                inputs=["pairs", "judged_pairs", "params:adaptation"],
                 outputs="training_subsets",
                 name="draw_training_subsets",
             ),
             Node(
-                func=simulate_reads,
+                func=nodes.draw_held_out,
+                inputs=["pairs", "judged_pairs", "params:adaptation"],
+                outputs="held_out_pairs",
+                name="draw_held_out",
+            ),
+            Node(
+                func=nodes.simulate_reads,
                 inputs="params:adaptation",
                 outputs="simulated_panel",
                 name="simulate_reads",
             ),
             Node(
-                func=adapt_by_reweighting,
-                inputs=["simulated_panel", "params:adaptation"],
-                outputs=["adaptation_table", "sample_efficiency"],
-                name="adapt_by_reweighting",
+                func=nodes.no_judges_trained,
+                inputs="training_subsets",
+                outputs="sft_judges",
+                name="no_judges_trained",
+            ),
+            Node(
+                func=rubric_nodes.plan_rubrics,
+                inputs=["pairs", "training_subsets", "params:adaptation", "params:judging"],
+                outputs="rubric_calls",
+                name="plan_rubrics",
+            ),
+            Node(
+                func=rubric_nodes.ask_rubrics,
+                inputs=["rubric_calls", "call_store", "judge_keys", "params:judging"],
+                outputs=["rubric_answers", "rubric_attempts"],
+                name="ask_rubrics",
+            ),
+            Node(
+                func=rubric_nodes.write_rubrics,
+                inputs=[
+                    "rubric_calls",
+                    "rubric_answers",
+                    "pairs",
+                    "training_subsets",
+                    "reads",
+                    "attribute_inventory",
+                    "params:adaptation",
+                    "params:judging",
+                ],
+                outputs=["rubrics", "rubric_texts", "rubric_judges", "rubric_diagnostics"],
+                name="write_rubrics",
+            ),
+            Node(
+                func=rubric_nodes.plan_adapted,
+                inputs=["held_out_pairs", "sft_judges", "rubric_judges", "params:judging"],
+                outputs=["adapted_calls", "adapted_instruments", "adapted_plan"],
+                name="plan_adapted",
+            ),
+            Node(
+                func=rubric_nodes.ask_adapted,
+                inputs=[
+                    "adapted_calls",
+                    "sft_judges",
+                    "rubric_judges",
+                    "call_store",
+                    "judge_keys",
+                    "params:judging",
+                ],
+                outputs=["adapted_answers", "adapted_attempts"],
+                name="ask_adapted",
+            ),
+            Node(
+                func=rubric_nodes.read_adapted,
+                inputs=[
+                    "adapted_calls",
+                    "adapted_answers",
+                    "held_out_pairs",
+                    "sft_judges",
+                    "rubric_judges",
+                    "params:judging",
+                ],
+                outputs="asked_verdicts",
+                name="read_adapted",
+            ),
+            Node(
+                func=nodes.reweight_reads,
+                inputs=[
+                    "held_out_pairs",
+                    "pairs",
+                    "reads",
+                    "verdicts",
+                    "asked_verdicts",
+                    "training_subsets",
+                    "simulated_panel",
+                    "params:adaptation",
+                ],
+                outputs=[
+                    "reweighting_fits",
+                    "reweighting_coefficients",
+                    "reweighting_predictions",
+                    "reweighting_calibration",
+                    "reweighting_reliability",
+                    "reweighted_verdicts",
+                ],
+                name="reweight_reads",
+            ),
+            Node(
+                func=rubric_nodes.join_adapted,
+                inputs=["asked_verdicts", "reweighted_verdicts"],
+                outputs="adapted_verdicts",
+                name="join_adapted",
+            ),
+            Node(
+                func=evaluation_nodes.evaluate_adaptation,
+                inputs=[
+                    "adapted_verdicts",
+                    "held_out_pairs",
+                    "reweighting_fits",
+                    "reweighting_predictions",
+                    "training_subsets",
+                    "simulated_panel",
+                    "params:adaptation",
+                ],
+                outputs=[
+                    "adaptation_table",
+                    "adaptation_macro",
+                    "sample_efficiency",
+                    "method_comparison",
+                    "adaptation_advice",
+                ],
+                name="evaluate_adaptation",
+            ),
+            Node(
+                func=evaluation_nodes.measure_changes,
+                inputs=["adapted_verdicts", "held_out_pairs", "params:reporting"],
+                outputs="adaptation_changes",
+                name="measure_changes",
+            ),
+            Node(
+                func=evaluation_nodes.add_up_adaptation,
+                inputs=[
+                    "adaptation_table",
+                    "adapted_calls",
+                    "adapted_answers",
+                    "rubric_calls",
+                    "rubric_answers",
+                    "attribute_calls",
+                    "attribute_answers",
+                    "training_subsets",
+                    "sft_judges",
+                    "rubric_judges",
+                    "rubrics",
+                    "params:adaptation",
+                    "params:judging",
+                    "params:attributes",
+                ],
+                outputs="adaptation_costs",
+                name="add_up_adaptation",
+            ),
+            Node(
+                func=evaluation_nodes.note_gaps,
+                inputs=[
+                    "adaptation_table",
+                    "split_report",
+                    "training_subsets",
+                    "held_out_pairs",
+                    "reads",
+                    "rubrics",
+                    "sft_judges",
+                    "params:adaptation",
+                ],
+                outputs="adaptation_notes",
+                name="note_gaps",
             ),
         ]
     )

@@ -1,0 +1,105 @@
+"""What could not be adapted, why, and the command that would bring it: so that nothing is silently absent."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from judge_calibration.options.adaptation import AdaptationOptions
+
+logger = logging.getLogger(__name__)
+
+NOTE_COLUMNS = ("method", "judge_id", "source", "budget", "reason", "message", "command")
+
+READ = "kedro run --env adapt"
+TRAIN = "kedro run --env sft"
+_ANSWERS = {
+    "no_training_pair": "no labelled training pair of this source has attribute reads",
+    "one_class_only": "all labelled training pairs that were read have the same reference",
+    "no_stable_direction": "no attribute has the same direction in both orders on any training pair",
+    "no_test_pair": "no held-out pair of this source was read by this judge",
+    "no_reads": "this judge read no attribute of a training pair, and the rubric's writer works from reads",
+    "nothing_to_say": "the writer had nothing to say: every weight is 0, or its reply was empty",
+    "too_long": "the rubric has more words than adaptation.rubrics.most_words and is not cut",
+    "no_base_verdict": "this judge gave no verdicts on the held-out pairs: there is nothing to compare with",
+}
+
+
+def adaptation_notes(
+    table: pd.DataFrame,
+    split: pd.DataFrame,
+    subsets: pd.DataFrame,
+    held_out: pd.DataFrame,
+    readers: Sequence[str],
+    rubrics: Sequence[Mapping[str, Any]],
+    trained: bool,
+    options: AdaptationOptions,
+) -> pd.DataFrame:
+    """List what is missing; each is logged once as a warning if something was tried and failed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        NOTE_COLUMNS; method, judge_id, source and budget are missing where a note is about all of them.
+    """
+    rows: list[dict[str, Any]] = []
+
+    def note(reason: str, message: str, command: str = "", **where: Any) -> None:
+        rows.append({"reason": reason, "message": message, "command": command} | where)
+
+    if not readers:
+        note("no_reads", "no judge read attributes in this run", READ, method="reweighting")
+    if options.rubrics is None:
+        note("not_asked_for", "no rubric was written: adaptation.rubrics is null here", READ, method="rubric")
+    if not trained:
+        note("not_asked_for", "no judge was fine-tuned in this environment", TRAIN, method="sft")
+    smallest = options.budgets[0] if options.budgets else 0
+    sizes = subsets[subsets["resample"] == 0].groupby("source").size().to_dict()
+    row: dict[Any, Any]
+    for row in split.to_dict("records"):
+        n = int(sizes.get(row["source"], 0))
+        if not n:
+            note(
+                "no_training_pair",
+                f"source {row['source']} has no labelled training pair (A or B) among the drawn ones",
+                source=row["source"],
+            )
+        elif n < smallest:
+            note(
+                "fewer_than_the_smallest_budget",
+                f"source {row['source']} has {n} labelled training pairs, fewer than the smallest budget of "
+                f"{smallest}: every budget uses all {n}",
+                source=row["source"],
+            )
+        decisive = held_out["reference_label"].isin(("A", "B")) & (held_out["source"] == row["source"])
+        if n and not decisive.any():
+            note(
+                "no_test_pair",
+                f"source {row['source']} has no labelled held-out pair, so no gain can be measured on it",
+                source=row["source"],
+            )
+    real = table[~table["simulated"].astype(bool) & table["undefined"].notna()]
+    for row in real.to_dict("records"):
+        if row["undefined"] in _ANSWERS:
+            note(
+                row["undefined"],
+                _ANSWERS[row["undefined"]],
+                **{name: row[name] for name in ("method", "judge_id", "source", "budget")},
+            )
+    for one in rubrics:
+        if one["undefined"] is not None:
+            reason = str(one["undefined"])
+            message = _ANSWERS.get(
+                reason, f"the writing model gave no rubric ({reason.removeprefix('writer_')})"
+            )
+            note(reason, message, method="rubric", **{n: one[n] for n in ("judge_id", "source", "budget")})
+    tried = [
+        row for row in rows if row["reason"] != "not_asked_for" and (readers or row.get("source") is None)
+    ]
+    for row in tried[:20] if readers else []:
+        names = [str(row[name]) for name in ("method", "judge_id", "source", "budget") if row.get(name)]
+        logger.warning("Adaptation, %s: %s.", ", ".join(names) or "all", row["message"])
+    return pd.DataFrame(rows).reindex(columns=list(NOTE_COLUMNS)).astype("str")

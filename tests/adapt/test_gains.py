@@ -1,0 +1,196 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from judge_calibration.adapt.adaptation_costs import Usage, adaptation_costs, usage_of
+from judge_calibration.adapt.advice import NONE_EARNED, advise
+from judge_calibration.adapt.gains import compare_methods, measure_gains, sample_efficiency
+from judge_calibration.metrics.bootstrap import cluster_bootstrap
+from judge_calibration.options.asking import PriceOptions
+
+
+def hits(right, base, method="sft", judge="j", source="s", budget="full", clusters=None):
+    n = len(right)
+    clusters = [f"b{i}" for i in range(n)] if clusters is None else clusters
+    return pd.DataFrame(
+        {
+            "method": method,
+            "judge_id": judge,
+            "protocol": "direct",
+            "source": source,
+            "budget": budget,
+            "pair_id": [f"{source}p{i}" for i in range(n)],
+            "base_id": clusters,
+            "right": np.asarray(right, float),
+            "base_right": np.asarray(base, float),
+            "no_verdict": 0.0,
+            "base_no_verdict": 0.0,
+            "simulated": False,
+        }
+    )
+
+
+ALTERNATING = [1.0, 0.0] * 20
+MOSTLY = [1.0, 1.0, 1.0, 0.0] * 10
+
+
+class TestDelta:
+    def test_worked_numbers(self):
+        # 30 of 40 against 20 of 40: 25 points.
+        row = measure_gains(hits(MOSTLY, ALTERNATING), 500).table.iloc[0]
+        assert (row["accuracy"], row["accuracy_base"], row["delta"]) == (0.75, 0.5, 25.0)
+        assert row["delta_low"] < 25 < row["delta_high"]
+
+    def test_the_interval_is_the_cluster_bootstrap_of_the_paired_difference(self):
+        clusters = [f"b{i // 2}" for i in range(40)]
+        frame = hits(MOSTLY, ALTERNATING, clusters=clusters)
+        wanted = cluster_bootstrap(frame["right"] - frame["base_right"], np.ones(40), clusters, 500, 7)
+        row = measure_gains(frame, 500, 7).table.iloc[0]
+        assert (row["delta_low"], row["delta_high"]) == pytest.approx((100 * wanted.low, 100 * wanted.high))
+
+    def test_fewer_than_ten_base_tasks_give_no_interval(self):
+        row = measure_gains(hits([1.0] * 9, [0.0, 1.0] * 4 + [0.0]), 500).table.iloc[0]
+        assert np.isnan(row["delta_low"])
+        assert row["undefined"] == "fewer_than_10_clusters"
+
+    def test_the_same_verdicts_give_no_interval_of_width_zero(self):
+        row = measure_gains(hits(ALTERNATING, ALTERNATING), 500).table.iloc[0]
+        assert row["delta"] == 0
+        assert np.isnan(row["delta_low"])
+        assert row["undefined"] == "no_variation"
+
+    def test_without_a_base_there_is_an_accuracy_and_no_delta(self):
+        row = measure_gains(hits(MOSTLY, [np.nan] * 40), 500).table.iloc[0]
+        assert row["accuracy"] == 0.75
+        assert np.isnan(row["delta"])
+        assert row["undefined"] == "no_base_verdict"
+
+
+class TestMacro:
+    def test_every_cell_has_the_same_weight(self):
+        # Gains of 25 points on 40 pairs and 0 on 12: the macro mean is 12.5, not the pooled 19.2.
+        frame = pd.concat([hits(MOSTLY, ALTERNATING), hits(ALTERNATING[:12], ALTERNATING[:12], source="t")])
+        row = measure_gains(frame, 500).macro.iloc[0]
+        assert row["delta"] == 12.5
+        assert (row["n_cells"], row["n_sources"]) == (2, 2)
+        assert row["delta_low"] < 12.5 < row["delta_high"]
+
+    def test_sources_with_as_many_base_tasks_are_resampled_apart(self):
+        one = measure_gains(hits(MOSTLY, ALTERNATING), 4_000)
+        both = measure_gains(
+            pd.concat([hits(MOSTLY, ALTERNATING), hits(MOSTLY, ALTERNATING, source="t")]), 4_000
+        )
+        width = one.table["delta_high"].iloc[0] - one.table["delta_low"].iloc[0]
+        mean_width = both.macro["delta_high"].iloc[0] - both.macro["delta_low"].iloc[0]
+        # The mean of two independent ones is narrower by the square root of two.
+        assert mean_width / width == pytest.approx(1 / np.sqrt(2), abs=0.08)
+
+    def test_a_thin_cell_lends_the_mean_no_interval(self):
+        frame = pd.concat([hits(MOSTLY, ALTERNATING), hits([1.0] * 5, [0.0] * 5, source="t")])
+        row = measure_gains(frame, 500).macro.iloc[0]
+        assert np.isnan(row["delta_low"])
+        assert row["undefined"] == "a_cell_with_fewer_than_10_clusters"
+
+
+class TestComparison:
+    def test_two_methods_meet_on_the_pairs_that_both_judged(self):
+        frame = pd.concat([hits(MOSTLY, ALTERNATING), hits(ALTERNATING, ALTERNATING, "rubric").iloc[:32]])
+        row = compare_methods(frame, 500).iloc[0]
+        assert (row["method_1"], row["method_2"], row["n_test"]) == ("rubric", "sft", 32)
+        assert row["difference"] == -25.0
+        assert row["low"] < -25 < row["high"]
+
+    def test_one_method_alone_makes_no_row(self):
+        assert compare_methods(hits(MOSTLY, ALTERNATING), 500).empty
+
+
+class TestAdvice:
+    labels = pd.DataFrame({"source": ["s"], "train_pairs": [300]})
+
+    def test_a_clear_gain_is_used_once_its_labels_are_there(self):
+        frame = pd.concat(
+            [hits(ALTERNATING, ALTERNATING, budget="32"), hits([1.0] * 36 + [0.0] * 4, ALTERNATING)]
+        )
+        table = advise(measure_gains(frame, 1_000), self.labels).set_index("n_labels")
+        assert table.loc[32, "advice"] == NONE_EARNED
+        assert table.loc[300, ["advice", "method", "budget"]].tolist() == ["use", "sft", "full"]
+        assert table.loc[300, "expected_gain"] == 40.0
+        assert table.loc[300, "earned_low"] <= table.loc[300, "low"]
+
+    def test_no_method_earned_is_an_answer(self):
+        rng = np.random.default_rng(1)
+        frame = hits(rng.integers(0, 2, 40), rng.integers(0, 2, 40))
+        row = advise(measure_gains(frame, 1_000), self.labels).iloc[0]
+        assert row["advice"] == NONE_EARNED
+        assert row["low"] < 0 < row["high"] or row["expected_gain"] <= 0
+
+    def test_the_best_of_many_worthless_methods_is_not_advised(self):
+        rng = np.random.default_rng(2)
+        frame = pd.concat(
+            [hits(rng.integers(0, 2, 40), rng.integers(0, 2, 40), method=f"m{k}") for k in range(20)]
+        )
+        row = advise(measure_gains(frame, 2_000), self.labels).iloc[0]
+        assert row["n_candidates"] == 20
+        assert row["advice"] == NONE_EARNED
+
+    def test_a_gain_without_an_interval_earns_nothing(self):
+        row = advise(measure_gains(hits([1.0] * 6, [0.0] * 6), 500), self.labels).iloc[0]
+        assert row["advice"] == NONE_EARNED
+        assert row["reason"] == "fewer_than_10_clusters"
+
+
+def test_the_spread_is_over_resample_means():
+    curves = pd.DataFrame(
+        {
+            "method": "m",
+            "simulated": False,
+            "judge_id": ["x", "y", "x", "y"],
+            "source": "s",
+            "budget": "32",
+            "resample": [0, 0, 1, 1],
+            "accuracy_base": 0.5,
+            "accuracy": [0.6, 0.8, 0.7, 0.9],
+        }
+    )
+    row = sample_efficiency(curves).iloc[0]
+    # Resample means .7 and .8: mean .75, standard deviation .1 / sqrt(2).
+    assert row["accuracy"] == pytest.approx(0.75)
+    assert row["sd_over_resamples"] == pytest.approx(0.0707, abs=1e-4)
+
+
+class TestCosts:
+    def test_usage_is_tokens_times_price_and_unknown_where_unknown(self):
+        calls = pd.DataFrame({"call_id": ["a", "b", "b"]})
+        answers = pd.DataFrame(
+            {
+                "call_id": ["a", "b"],
+                "failure": [None, None],
+                "prompt_tokens": [100, 300],
+                "completion_tokens": [10, 10],
+                "cached_tokens": [0, 0],
+            }
+        )
+        price = PriceOptions(input_per_million=1.0, output_per_million=10.0)
+        # 400 at 1 and 20 at 10 a million.
+        assert usage_of(calls, answers, price) == pytest.approx(Usage(2, 420, 0.0006))
+        assert np.isnan(usage_of(calls, answers, None).money)
+
+    def test_what_is_dearer_and_no_better_is_not_the_best_at_its_cost(self):
+        gains = pd.concat(
+            [
+                measure_gains(hits(MOSTLY, ALTERNATING, "rubric"), 200).table,
+                measure_gains(hits(MOSTLY, ALTERNATING, "sft"), 200).table,
+            ]
+        )
+        each = {
+            ("base", "j", "s", "none"): Usage(2, 1_000, 0.1),
+            ("rubric", "j", "s", "full"): Usage(2, 1_200, 0.12),
+            ("sft", "j", "s", "full"): Usage(2, 1_000, 0.1),
+        }
+        adapt = {
+            ("rubric", "j", "s", "full"): Usage(1, 5_000, 1.0),
+            ("sft", "j", "s", "full"): Usage(0, 0, 0),
+        }
+        table = adaptation_costs(gains, {("s", "full"): 40}, adapt, each, 100).set_index("method")
+        assert table["best_at_its_tokens"].to_dict() == {"base": False, "rubric": False, "sft": True}
+        assert table.loc["rubric", "total_tokens"] == 125_000

@@ -3,14 +3,32 @@ import pandas as pd
 import pytest
 import yaml
 
-from judge_calibration.profiles.agreement import agreement_by_judge_pair, item_agreement, panel_agreement
+from judge_calibration.profiles.agreement import agreement_by_judge_pair, panel_agreement
 from judge_calibration.profiles.attribute_table import attribute_table
+from judge_calibration.profiles.code_counts import code_counts
 from judge_calibration.profiles.coverage import coverage_table
 from judge_calibration.profiles.cube import ReadCube, ReadsError, cube_from_reads
 from judge_calibration.profiles.inventory import InventoryError, read_inventory
+from judge_calibration.profiles.item_agreement import item_agreement
+from judge_calibration.profiles.item_tables import item_tables
+from judge_calibration.profiles.pair_counts import count_pairs
 from judge_calibration.profiles.panel_simulation import simulate_panel
+from judge_calibration.profiles.storage import pack
 from judge_calibration.profiles.subjective_set import minority_share, select_subjective
 from judge_calibration.profiles.weights import fit_weights, profiles_table
+
+
+def agreement_of(stable, verdicts, judges):
+    """The table of stable directions: both orders say the same."""
+    return agreement_by_judge_pair(count_pairs(pack(stable, stable), verdicts), judges, stable.shape[2])
+
+
+def coverage_of(cube):
+    return coverage_table(code_counts(cube.codes), cube.judges, len(cube.items))
+
+
+def attributes_of(cube):
+    return attribute_table(code_counts(cube.codes), cube.attributes, len(cube.items))
 
 
 def long_reads(values):
@@ -72,7 +90,8 @@ class TestCube:
         ("damage", "message"),
         [
             (lambda r: r.iloc[:1], "no read in order BA"),
-            (lambda r: pd.concat([r, r.iloc[:1]]), "several reads"),
+            (lambda r: pd.concat([r, r.iloc[:1]]), "2 values; wanted one read an order"),
+            (lambda r: r.assign(order=["AB", "third"]), "'third'"),
             (lambda r: r.assign(attribute="colour"), "'colour'"),
             (lambda r: r.assign(pair_id="q"), "'q'"),
         ],
@@ -89,7 +108,7 @@ class TestAgreement:
         s1 = np.array([[1, 1, 0, -1], [1, 0, 0, 0], [0, 0, 0, 0]])
         s2 = np.array([[1, -1, 0, -1], [1, 1, 0, 0], [0, 0, 1, 0]])
         stable = np.stack([s1, s2]).astype(np.int8)
-        table = agreement_by_judge_pair(stable, np.zeros((2, 3), dtype=np.int8), ("x", "y"))
+        table = agreement_of(stable, np.zeros((2, 3), dtype=np.int8), ("x", "y"))
         row = table[table["stratum"] == "all"].iloc[0]
         assert row["agreement"] == 0.75
         assert row["joint_coverage"] == pytest.approx(4 / 12)
@@ -98,7 +117,7 @@ class TestAgreement:
     def test_strata_follow_the_two_verdicts(self):
         stable = np.array([[[1], [1]], [[1], [-1]]], dtype=np.int8)
         verdicts = np.array([[1, 1], [1, -1]], dtype=np.int8)
-        table = agreement_by_judge_pair(stable, verdicts, ("x", "y")).set_index("stratum")
+        table = agreement_of(stable, verdicts, ("x", "y")).set_index("stratum")
         assert table.loc["same", ["n_items", "agree"]].tolist() == [1, 1]
         assert table.loc["opposite", ["n_items", "agree", "joint"]].tolist() == [1, 0, 1]
 
@@ -120,41 +139,54 @@ class TestAgreement:
         stable = np.array([column["2:1"], column["2:1"], column["2:0"], column["1:0"]], dtype=np.int8).T[
             :, None
         ]
-        row = item_agreement(stable).iloc[0]
+        row = item_agreement(pack(stable, stable)).iloc[0]
         assert row["g_pooled"] == pytest.approx(3 / 7)
         assert row["g_macro"] == pytest.approx(5 / 9)
         assert (row["comparable"], row["unanimous"]) == (3, 1)
 
     def test_chunks_do_not_change_the_counts(self):
         panel = simulate_panel(1, 4, 50, 9)
-        from judge_calibration.profiles.agreement import item_tables
-
-        whole = next(item_tables(panel.stable, 50))
-        parts = list(item_tables(panel.stable, 7))
-        np.testing.assert_array_equal(np.concatenate([p.joint for p in parts]), whole.joint)
-        np.testing.assert_array_equal(np.concatenate([p.agree for p in parts]), whole.agree)
+        codes = pack(panel.first, panel.second)
+        whole = next(item_tables(codes, chunk=50))
+        parts = list(item_tables(codes, chunk=7))
+        for name in whole._fields:
+            joined = np.concatenate([getattr(part, name) for part in parts], axis=1)
+            np.testing.assert_array_equal(joined, getattr(whole, name))
+        one, many = (count_pairs(codes, panel.verdicts, chunk=size).sums for size in (50, 7))
+        for name, values in one.items():
+            np.testing.assert_allclose(values, many[name], rtol=1e-12)
 
 
 class TestCoverageAndCoreSet:
     def test_a_judge_that_always_names_the_first_answer_has_no_stable_direction(self):
         first = np.ones((1, 3, 2), dtype=np.int8)
-        cube = ReadCube(("j",), ("p", "q", "r"), ("a", "b"), first, -first)
-        reads = pd.DataFrame({"judge_id": ["j"] * 12, "outcome": ["valid"] * 12})
-        row = coverage_table(cube, reads).iloc[0]
+        cube = ReadCube.of_directions(("j",), ("p", "q", "r"), ("a", "b"), first, -first)
+        row = coverage_of(cube).iloc[0]
         assert (row["coverage"], row["first_share"], row["order_consistency"]) == (0.0, 1.0, 0.0)
         assert row["position_biased"]
 
     def test_nothing_resolved_is_undefined_not_zero(self):
         zero = np.zeros((1, 2, 1), dtype=np.int8)
-        cube = ReadCube(("j",), ("p", "q"), ("a",), zero, zero)
-        row = coverage_table(cube, pd.DataFrame({"judge_id": ["j"] * 4, "outcome": ["malformed"] * 4})).iloc[
-            0
-        ]
+        cube = ReadCube.of_directions(("j",), ("p", "q"), ("a",), zero, zero)
+        row = coverage_of(cube).iloc[0]
         assert np.isnan(row["first_share"])
         assert row["undefined"] == "nothing_resolved"
-        table = attribute_table(cube)
+        table = attributes_of(cube)
         assert np.isnan(table["order_consistency"][0])
         assert not table["core"][0]
+        assert table["undefined"][0] == "never_resolved_in_both_orders"
+
+    def test_coverage_worked_5_of_12(self):
+        codes = np.array([[[8, 8, 0, 4], [8, 0, 2, 6], [4, 4, 5, 7]]], dtype=np.int8)
+        cube = ReadCube(("j",), ("p", "q", "r"), tuple("abcd"), codes)
+        assert coverage_of(cube)["coverage"][0] == pytest.approx(5 / 12)
+
+    def test_the_limit_of_the_position_rule_is_inclusive(self):
+        # 4 of 5 resolved reads name the second answer: BA "A", AB "B".
+        codes = np.array([[[2, 2, 3]]], dtype=np.int8)
+        cube = ReadCube(("j",), ("p",), tuple("abc"), codes)
+        row = coverage_of(cube).iloc[0]
+        assert (row["second_share"], row["position_biased"]) == (pytest.approx(0.8), True)
 
 
 class TestSubjectiveSet:
@@ -186,7 +218,9 @@ class TestWeights:
 
     def test_profiles_table_has_a_row_a_judge_and_attribute(self):
         panel = simulate_panel(2, 3, 40, 5)
-        table = profiles_table(panel.stable, panel.verdicts, ("a", "b", "c"), tuple("vwxyz"))
+        table = profiles_table(
+            pack(panel.first, panel.second), panel.verdicts, ("a", "b", "c"), tuple("vwxyz")
+        )
         assert len(table) == 15
         assert table["resolution"].between(0, 1).all()
 
@@ -197,10 +231,10 @@ def test_no_reads_give_empty_tables_with_their_columns():
     cube = cube_from_reads(empty(READS), ["depth"])
     none = np.zeros((0, 0), dtype=np.int8)
     tables = [
-        coverage_table(cube, empty(READS)),
-        attribute_table(cube),
-        agreement_by_judge_pair(cube.stable, none, ()),
-        profiles_table(cube.stable, none, (), ()),
-        item_agreement(cube.stable),
+        coverage_of(cube),
+        attributes_of(cube),
+        agreement_of(cube.codes, none, ()),
+        profiles_table(cube.codes, none, (), ()),
+        item_agreement(cube.codes),
     ]
     assert all(table.empty and len(table.columns) for table in tables)

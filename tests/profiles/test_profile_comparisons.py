@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from judge_calibration.profiles.agreement import item_tables
 from judge_calibration.profiles.camps import camps
 from judge_calibration.profiles.correlation import (
     half_sample_reliability,
@@ -10,10 +9,18 @@ from judge_calibration.profiles.correlation import (
     spearman_brown,
 )
 from judge_calibration.profiles.direction_kappa import direction_kappa, direction_table, three_category_kappa
+from judge_calibration.profiles.item_tables import item_tables
+from judge_calibration.profiles.many_fits import fit_many
 from judge_calibration.profiles.matched_items import gap_summary, matched_gap
+from judge_calibration.profiles.pair_counts import count_pairs
 from judge_calibration.profiles.panel_simulation import simulate_panel
 from judge_calibration.profiles.storage import pack, unpack, unpack_stable
-from judge_calibration.profiles.two_way_interval import two_way_interval
+from judge_calibration.profiles.two_way_interval import Term, item_resamples, two_way_interval
+from judge_calibration.profiles.weights import fit_weights
+
+
+def gap_of(stable, verdicts, judges):
+    return matched_gap(count_pairs(pack(stable, stable), verdicts), judges)
 
 
 class TestStorage:
@@ -67,13 +74,13 @@ class TestMatchedItems:
     def test_item_average_and_cell_pool_differ(self):
         # item 1: 4 joint cells, 4 agree; item 2: 1 joint cell, 0 agree: pooled 4/5, averaged 1/2
         stable = np.array([[[1, 1, 1, 1], [1, 0, 0, 0]], [[1, 1, 1, 1], [-1, 0, 0, 0]]], dtype=np.int8)
-        table = matched_gap(stable, np.array([[1, 1], [1, -1]], dtype=np.int8), ("a", "b"))
+        table = gap_of(stable, np.array([[1, 1], [1, -1]], dtype=np.int8), ("a", "b"))
         row = table.iloc[0]
         assert (row["cell_pooled"], row["item_averaged"], row["preference"]) == (0.8, 0.5, 0.5)
         assert gap_summary(table)["positive_pairs"] == 1
 
     def test_no_matched_item_is_undefined(self):
-        table = matched_gap(np.zeros((2, 1, 1), dtype=np.int8), np.ones((2, 1), dtype=np.int8), ("a", "b"))
+        table = gap_of(np.zeros((2, 1, 1), dtype=np.int8), np.ones((2, 1), dtype=np.int8), ("a", "b"))
         assert table["undefined"].tolist() == ["no_matched_item"]
         assert np.isnan(gap_summary(table)["mean_gap"])
 
@@ -102,21 +109,65 @@ class TestProfileCorrelation:
     def test_reliability_of_a_strong_profile_is_high(self):
         panel = simulate_panel(4, 1, 4_000, 8, resolution=(0.9, 0.9))
         table = half_sample_reliability(panel.stable[0], panel.verdicts[0], seed=2, splits=3)
-        assert (table["corrected"] > 0.9).all()
+        assert (table.loc[table["kind"] == "weight", "corrected"] > 0.9).all()
+        assert set(table["kind"]) == {"weight", "perception"}
+
+    def test_many_fits_at_once_equal_single_fits(self):
+        panel = simulate_panel(9, 1, 300, 12, strength=0.5)
+        stable, rng = panel.stable[0], np.random.default_rng(0)
+        y = np.where(rng.random((300, 5)) < 0.5, 1, -1)
+        rows = rng.random((300, 5)) < 0.6
+        found = fit_many(stable.astype(float), y, np.zeros(12), rows=rows)
+        for k in range(5):
+            alone = fit_weights(stable[rows[:, k]], y[rows[:, k], k]).coefficients
+            np.testing.assert_allclose(found[k], alone, atol=1e-4)
+
+    def test_more_attributes_than_items_still_has_an_answer(self):
+        panel = simulate_panel(9, 1, 8, 20)
+        y = np.where(np.arange(8) % 2 == 0, 1, -1)[:, None]
+        found = fit_many(panel.stable[0].astype(float), y, np.zeros(20))
+        np.testing.assert_allclose(found[0], fit_weights(panel.stable[0], y[:, 0]).coefficients, atol=1e-4)
+
+    def test_a_judge_without_a_profile_is_left_out_of_the_null_not_fatal(self):
+        panel = simulate_panel(3, 3, 400, 6, preferences="identical")
+        verdicts = panel.verdicts.copy()
+        verdicts[1] = 1
+        result = identical_preference_null(panel.stable, verdicts, seed=1, repetitions=3)
+        assert (result.n_judges, result.undefined) == (2, None)
+        verdicts[2] = 0
+        assert identical_preference_null(panel.stable, verdicts, 1, 3).undefined == "fewer_than_two_profiles"
 
 
 class TestTwoWayInterval:
     def test_holds_the_value_and_is_wider_than_by_item(self):
         panel = simulate_panel(6, 8, 120, 20)
-        tables = list(item_tables(panel.stable))
-        joint = np.concatenate([t.joint for t in tables])
-        agree = np.concatenate([t.agree for t in tables])
-        result = two_way_interval(joint, agree, seed=3, resamples=400)
+        tables = next(item_tables(pack(panel.first, panel.second)))
+        term = Term(tables.agree.astype(float), tables.joint.astype(float))
+        result = two_way_interval([term], 8, item_resamples(120, 400, 3), 3)[0]
         assert result.two_way[0] <= result.value <= result.two_way[1]
         width = [high - low for low, high in (result.by_item, result.two_way)]
         assert width[1] > width[0]
+        assert result.undefined is None
 
     def test_few_judges_get_no_interval_by_judge(self):
-        result = two_way_interval(np.full((20, 2, 2), 3), np.full((20, 2, 2), 2), seed=0, resamples=50)
+        term = Term(np.full((1, 20), 2.0), np.full((1, 20), 3.0))
+        result = two_way_interval([term], 2, item_resamples(20, 50, 0), 0)[0]
         assert np.isnan(result.two_way).all()
         assert not np.isnan(result.by_item).any()
+        assert result.undefined == "fewer_than_4_judges"
+
+    def test_few_items_get_no_interval_by_item(self):
+        term = Term(np.full((6, 9), 2.0), np.full((6, 9), 3.0))
+        result = two_way_interval([term], 4, item_resamples(9, 50, 0), 0)[0]
+        assert np.isnan(result.by_item).all()
+        assert result.undefined == "fewer_than_10_clusters"
+
+    def test_a_smaller_panel_is_the_interval_of_its_judges_alone(self):
+        panel = simulate_panel(8, 6, 60, 10)
+        weights = item_resamples(60, 100, 1)
+        whole = next(item_tables(pack(panel.first, panel.second)))
+        part = next(item_tables(pack(panel.first, panel.second)[:5]))
+        keep = np.arange(6) < 5
+        terms = [Term(t.agree.astype(float), t.joint.astype(float)) for t in (whole, part)]
+        both = two_way_interval(terms[:1], 6, weights, 2, [np.ones(6, dtype=bool), keep])
+        assert both[1] == two_way_interval(terms[1:], 5, weights, 2)[0]

@@ -22,6 +22,7 @@ _MODULES = {
     "Files": "folders",
     "Folder": "folders",
     "PlotlyFigure": "figures",
+    "Tables": "tables_folder",
     "Yaml": "inputs",
 }
 

@@ -60,7 +60,7 @@ def csv_bytes(frame: pd.DataFrame, **save_args: Any) -> bytes:
     return str(text).encode("utf-8")
 
 
-def parquet_bytes(frame: pd.DataFrame) -> bytes:
+def parquet_bytes(frame: pd.DataFrame, row_group_size: int = 100_000) -> bytes:
     """Return the frame as Parquet with fixed settings: the same rows give the same bytes.
 
     Raises
@@ -84,7 +84,7 @@ def parquet_bytes(frame: pd.DataFrame) -> bytes:
         version="2.6",
         compression="zstd",
         compression_level=3,
-        row_group_size=100_000,
+        row_group_size=row_group_size,
         data_page_version="1.0",
         write_statistics=True,
         use_dictionary=True,

@@ -28,24 +28,125 @@ class HolisticOptions(Options):
     temperature: float | None = None
 
 
+class ReadsFile(Options):
+    """Reads that were made elsewhere: a file, a folder of files, or a pattern (CSV or Parquet).
+
+    Parameters
+    ----------
+    layout : {"long", "packed"}
+        ``long``: a row a read, with pair_id, judge_id, attribute, order (AB, BA), direction, and outcome if
+        it is known. ``packed``: one file a judge, a row an item (pair_id), a column an attribute holding
+        3 (r1 + 1) + (r2 + 1), with r = 1 for A, -1 for B, 0 for neither in the orders AB and BA.
+    judge_id
+        The judge of the file; null: its column judge_id, else (packed) the file's name without its ending.
+    columns
+        For files with other column names: ours to theirs, e.g. ``{pair_id: item}``.
+    directions
+        For other codes of the direction: theirs to A, B or NONE, e.g. ``{"1": A, "-1": B, "0": NONE}``.
+    direction_names : {"identity", "shown"}
+        Whether a direction names the pair's own candidate in both orders, or the answer as it was shown (then
+        it is swapped in order BA). A wrong choice looks plausible: say what the file's maker says.
+    """
+
+    path: str = Field(min_length=1)
+    layout: Literal["long", "packed"]
+    judge_id: str | None = Field(default=None, min_length=1)
+    columns: dict[str, str] = Field(default_factory=dict)
+    directions: dict[str, Literal["A", "B", "NONE"]] = Field(default_factory=dict)
+    direction_names: Literal["identity", "shown"] = "identity"
+
+
+class PanelOptions(Options):
+    """A SIMULATED panel over the inventory's attributes, with planted perception and preference."""
+
+    n_judges: int = Field(default=21, ge=2, le=200)
+    n_items: int = Field(default=50_013, ge=20)
+    n_sources: int = Field(default=17, ge=1)
+    preferences: Literal["own", "identical", "opposite"] = "own"
+    resolution_low: float = Field(default=0.3, ge=0, le=1)
+    resolution_high: float = Field(default=0.8, ge=0, le=1)
+    accuracy_low: float = Field(default=0.8, ge=0, le=1)
+    accuracy_high: float = Field(default=0.98, ge=0, le=1)
+    position_share: float = Field(default=0.15, ge=0, le=1)
+    attribute_spread: float = Field(default=0.5, ge=0, lt=1)
+    """How far attributes differ in resolution and in position reads."""
+    strength: float = Field(default=0.4, ge=0, le=10)
+    """Standard deviation of the planted weights."""
+    biased_judges: int = Field(default=2, ge=0)
+    """The last so many judges name the second answer, whatever it is, in `biased_share` of reads."""
+    biased_share: float = Field(default=0.7, ge=0, le=1)
+    unresolved_share: float = Field(default=0.03, ge=0, lt=1)
+    """Share of holistic verdicts that are ties or unread."""
+    check_items: int = Field(default=10_000, ge=20)
+    """Items of the two further panels, of identical and of opposite preferences, of the recovery check."""
+
+    @model_validator(mode="after")
+    def _ranges_ascend(self) -> PanelOptions:
+        if self.resolution_low > self.resolution_high or self.accuracy_low > self.accuracy_high:
+            raise ValueError("the lower end of resolution or accuracy is above its upper end; swap them")
+        if self.biased_judges >= self.n_judges:
+            raise ValueError("biased_judges leaves no other judge; have more judges, or fewer biased ones")
+        return self
+
+
+class ScreeningOptions(Options):
+    """Keep only items on which one named judge has order-stable reads, as JudgeProfile did."""
+
+    judge: str = Field(min_length=1)
+    least_stable: int = Field(default=1, ge=1)
+    """Attributes with a stable direction that an item needs."""
+
+
+class NullOptions(Options):
+    """The identical-preference null and the reliability of profiles."""
+
+    repetitions: int = Field(default=20, ge=1, le=1_000)
+    scale: bool = False
+    """Whether weights are scaled to unit length before they are averaged (the paper does not say)."""
+    splits: int = Field(default=20, ge=1, le=1_000)
+    """Random halves of the items."""
+
+
 class AttributesOptions(Options):
     """All parameters of the pipeline `attributes`."""
 
     seed: int = Field(default=7, ge=0)
-    pairs: int | None = Field(default=4, ge=1)
-    """Pairs that are read, drawn by hash from the judged ones and stratified; null: all of them."""
+    pairs: int | None = Field(default=4, ge=0)
+    """Pairs that are read, drawn by hash from the judged ones and stratified; null: all of them; 0: none."""
+    reads_files: tuple[ReadsFile, ...] = ()
+    """Reads made elsewhere; they join the asked ones, over the same items."""
+    panel: PanelOptions | None = None
+    """A SIMULATED panel in place of all other reads and verdicts."""
+    screening: ScreeningOptions | None = None
     salt: str = "attribute reads 1"
     attributes: tuple[str, ...] = ()
     """Names of the inventory to read; empty: all."""
     detection_unit: Literal["reads", "cells"] = "reads"
-    position_limit: float = Field(default=0.75, gt=0.5, le=1)
+    position_limit: float = Field(default=0.8, gt=0.5, le=1)
     """A judge that names one position in at least this share of its resolved reads is left out of the
     reduced panel."""
     subjective_threshold: str = "1/3"
     """Minority share from which an item belongs to the SubjectiveSet, as a fraction or decimal."""
+    kappa_marginals: Literal["joint", "own"] = "joint"
+    """Chance agreement from the jointly resolved cells, or from all that each judge resolves."""
+    penalty: float = Field(default=1.0, gt=0)
+    """C of the weight profiles' logistic regression, as in scikit-learn."""
+    intercept: bool = True
+    """Whether weight profiles have an unpenalised intercept."""
+    profile_null: NullOptions = NullOptions()
+    resamples: int = Field(default=1_000, ge=100)
+    """Of items and judges, for two-way intervals."""
     holistic: HolisticOptions = HolisticOptions()
     judging: JudgingOptions
     """Judges that use the protocol `attribute`."""
+
+    @model_validator(mode="after")
+    def _panel_stands_alone(self) -> AttributesOptions:
+        if self.panel is not None and (self.reads_files or self.pairs != 0):
+            raise ValueError(
+                "a SIMULATED panel never mixes with other reads: set pairs: 0 and no reads_files"
+            )
+        return self
 
     @model_validator(mode="after")
     def _threshold_is_a_share(self) -> AttributesOptions:

@@ -1,126 +1,120 @@
-"""Agreement of judges on the attributes of the same items, over the cells that both resolve stably.
+"""Agreement of judges on the attributes of the same items, over the cells that both resolve.
 
-Definitions, section 6; JudgeProfile, appendix on attribute agreement. The per-item tables (how many
-attributes two judges both resolved, and on how many of those they point the same way) are sufficient for
-any item subset and for resampling, so they are computed once, by a batched matrix product in chunks.
+Definitions, section 6; JudgeProfile, appendix on attribute agreement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-CHUNK = 2_000
+from judge_calibration.profiles.item_tables import judge_pairs
+from judge_calibration.profiles.pair_counts import PairCounts
 
-
-class ItemTables(NamedTuple):
-    """Counts for a chunk of items.
-
-    joint, agree : numpy.ndarray of int16, shape (n_items, n_judges, n_judges)
-        Attributes that both judges resolved stably, and those of them with the same direction.
-    """
-
-    joint: np.ndarray
-    agree: np.ndarray
-
-
-def item_tables(stable: np.ndarray, chunk: int = CHUNK) -> Iterator[ItemTables]:
-    """Yield the joint and agreement counts of each chunk of items.
-
-    Parameters
-    ----------
-    stable : numpy.ndarray of int8, shape (n_judges, n_items, n_attributes)
-        Stable directions in {-1, 0, +1}.
-    chunk : int
-        Items a chunk: bounds the memory.
-
-    Notes
-    -----
-    With R = 1[s != 0], joint = R R' and agree = (R R' + s s') / 2, since s s' counts agreements minus
-    disagreements. float32 holds these counts exactly (they are at most the number of attributes).
-    """
-    for start in range(0, stable.shape[1], chunk):
-        part = np.ascontiguousarray(stable[:, start : start + chunk].transpose(1, 0, 2)).astype(np.float32)
-        resolved = np.abs(part)
-        joint = resolved @ resolved.transpose(0, 2, 1)
-        signed = part @ part.transpose(0, 2, 1)
-        yield ItemTables(joint.astype(np.int16), ((joint + signed) / 2).astype(np.int16))
-
-
-STRATA = ("all", "same", "opposite")
+KEYS = ("judge_1", "judge_2", "stratum")
+VALUES = (
+    *("n_items", "matched_items", "joint", "agree", "agreement", "joint_coverage", "item_averaged"),
+    *("kappa", "undefined", "kappa_undefined"),
+)
 
 
 def agreement_by_judge_pair(
-    stable: np.ndarray, verdicts: np.ndarray, judges: tuple[str, ...]
+    counts: PairCounts,
+    judges: Sequence[str],
+    n_attributes: int,
+    groups: Sequence[Mapping[str, str]] = ({},),
 ) -> pd.DataFrame:
-    """Attribute agreement and joint coverage of every pair of judges, by verdict stratum.
+    """Attribute agreement and joint coverage of every pair of judges, by stratum and group of items.
 
     Parameters
     ----------
-    stable : numpy.ndarray of int8, shape (n_judges, n_items, n_attributes)
-        Stable directions.
-    verdicts : numpy.ndarray of int8, shape (n_judges, n_items)
-        Holistic verdicts: +1 for A, -1 for B, 0 unresolved.
-    judges : tuple of str
+    counts : PairCounts
+        From :func:`judge_calibration.profiles.pair_counts.count_pairs`.
+    judges : sequence of str
         Names for the rows.
+    n_attributes : int
+        Attributes that were counted: the cells of an item.
+    groups : sequence of mapping
+        Further columns of the rows of each group of the counts.
 
     Returns
     -------
     pandas.DataFrame
-        One row a judge pair and stratum (all items; both verdicts resolved and the same; opposite):
-        n_items, joint, agree (counts), agreement in [0, 1] (NaN where joint is 0, reason
-        ``no_shared_stable_cell``), joint_coverage in [0, 1] (NaN where n_items is 0, reason ``no_items``).
+        One row a group, stratum and judge pair: n_items; matched_items (with a jointly resolved attribute);
+        joint, agree (cells); agreement in [0, 1] (NaN where joint is 0, reason ``no_items`` or
+        ``no_shared_stable_cell``); joint_coverage in [0, 1] (NaN where n_items is 0); item_averaged (mean
+        over matched items of their own agreement); kappa in [-1, 1] over the joint cells, with chance from
+        their marginals, or from each judge's own where the counts hold those (NaN, kappa_undefined
+        ``one_category``).
 
     Examples
     --------
-    >>> s = np.array([[[1, 1, 0, -1]], [[1, -1, 0, -1]]], dtype=np.int8)
-    >>> table = agreement_by_judge_pair(s, np.zeros((2, 1), dtype=np.int8), ("j1", "j2"))
-    >>> table.loc[0, ["joint", "agree"]].tolist()
-    [3, 2]
+    >>> from judge_calibration.profiles.pair_counts import count_pairs
+    >>> codes = np.array([[[8, 8, 4, 0]], [[8, 0, 4, 0]]], dtype=np.int8)
+    >>> counts = count_pairs(codes, np.zeros((2, 1), dtype=np.int8))
+    >>> table = agreement_by_judge_pair(counts, ("j1", "j2"), 4)
+    >>> table.loc[0, ["joint", "agree"]].tolist(), table["undefined"].tolist()[1]
+    ([3, 2], 'no_items')
     """
-    n_judges, _, n_attributes = stable.shape
-    counts = {stratum: np.zeros((3, n_judges, n_judges), dtype=np.int64) for stratum in STRATA}
-    start = 0
-    for joint, agree in item_tables(stable):
-        v = verdicts[:, start : start + len(joint)].T.astype(np.int8)
-        product = v[:, :, None] * v[:, None, :]
-        for stratum, inside in (
-            ("all", np.ones_like(product)),
-            ("same", product == 1),
-            ("opposite", product == -1),
-        ):
-            counts[stratum][0] += inside.sum(axis=0)
-            counts[stratum][1] += (joint * inside).sum(axis=0, dtype=np.int64)
-            counts[stratum][2] += (agree * inside).sum(axis=0, dtype=np.int64)
-        start += len(joint)
-    upper = np.triu_indices(n_judges, k=1)
+    first, second = judge_pairs(len(judges))
+    names = np.array(list(judges), dtype=object)
     frames = []
-    for stratum, (items, joint, agree) in counts.items():
-        frame = pd.DataFrame(
-            {
-                "judge_1": np.array(judges, dtype=object)[upper[0]],
-                "judge_2": np.array(judges, dtype=object)[upper[1]],
-                "stratum": stratum,
-                "n_items": items[upper],
-                "joint": joint[upper],
-                "agree": agree[upper],
-            }
-        )
-        frame["agreement"] = _ratio(frame["agree"], frame["joint"])
-        frame["joint_coverage"] = _ratio(frame["joint"], frame["n_items"] * n_attributes)
-        frame["undefined"] = [
-            "no_items" if not items_ else "no_shared_stable_cell" if not joint_ else None
-            for items_, joint_ in zip(frame["n_items"], frame["joint"], strict=True)
-        ]
-        frames.append(frame)
-    return pd.concat(frames, ignore_index=True)
+    for number, group in enumerate(groups):
+        for place, stratum in enumerate(counts.strata):
+            frame = pd.DataFrame({"judge_1": names[first], "judge_2": names[second], "stratum": stratum})
+            frame = frame.assign(
+                **_values({k: v[place, :, number] for k, v in counts.sums.items()}, n_attributes)
+            )
+            frames.append(frame.assign(**group) if group else frame)
+    whole = pd.concat(frames, ignore_index=True)
+    labels = dict.fromkeys((*KEYS, "undefined", "kappa_undefined"), "str")
+    return whole.astype(labels)
 
 
-def _ratio(numerator: pd.Series, denominator: pd.Series) -> pd.Series:
-    return (numerator / denominator.where(denominator > 0)).astype("float64")
+def _values(sums: dict[str, np.ndarray], n_attributes: int) -> dict[str, Any]:
+    joint, agree, items, matched = (sums[name] for name in ("joint", "agree", "items", "matched"))
+    agreement = ratio(agree, joint)
+    if "own_1" in sums:
+        up_1, up_2 = ratio(sums["own_up_1"], sums["own_1"]), ratio(sums["own_up_2"], sums["own_2"])
+    else:
+        up_1, up_2 = ratio(sums["up_1"], joint), ratio(sums["up_2"], joint)
+    chance = up_1 * up_2 + (1 - up_1) * (1 - up_2)
+    informative = (joint > 0) & (chance < 1)
+    kappa = np.divide(agreement - chance, 1 - chance, out=np.full(len(joint), np.nan), where=informative)
+    undefined = [
+        "no_items" if not n else "no_shared_stable_cell" if not j else None
+        for n, j in zip(items, joint, strict=True)
+    ]
+    return {
+        "n_items": items.astype(np.int64),
+        "matched_items": matched.astype(np.int64),
+        "joint": joint.astype(np.int64),
+        "agree": agree.astype(np.int64),
+        "agreement": agreement,
+        "joint_coverage": ratio(joint, items * n_attributes),
+        "item_averaged": ratio(sums["rate_sum"], matched),
+        "kappa": kappa,
+        "undefined": undefined,
+        "kappa_undefined": [
+            reason or (None if known else "one_category")
+            for reason, known in zip(undefined, informative, strict=True)
+        ],
+    }
+
+
+def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """Divide; NaN where the denominator is 0.
+
+    Examples
+    --------
+    >>> ratio(np.array([1.0, 0.0]), np.array([2.0, 0.0])).tolist()
+    [0.5, nan]
+    """
+    out = np.full(np.shape(denominator), np.nan)
+    return np.divide(numerator, denominator, out=out, where=np.asarray(denominator) > 0)
 
 
 class PanelAgreement(NamedTuple):
@@ -149,46 +143,3 @@ def panel_agreement(agree: np.ndarray, joint: np.ndarray) -> PanelAgreement:
     rates = agree[defined] / joint[defined]
     pooled = float(agree[defined].sum() / joint[defined].sum())
     return PanelAgreement(float(rates.mean()), pooled, int(defined.sum()), int(joint.size))
-
-
-def item_agreement(stable: np.ndarray) -> pd.DataFrame:
-    """Agreement among the judges of a panel, for each item.
-
-    For an attribute with n stable judges, a for A and b for B, G = [C(a, 2) + C(b, 2)] / C(n, 2).
-
-    Parameters
-    ----------
-    stable : numpy.ndarray of int8, shape (n_judges, n_items, n_attributes)
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row an item: comparable (attributes with n >= 2), unanimous, g_pooled (weights C(n, 2)), g_macro
-        (equal weights), both NaN where no attribute is comparable (reason ``no_comparable_attribute``).
-
-    Examples
-    --------
-    >>> s = np.array([[[1]], [[1]], [[-1]]], dtype=np.int8)
-    >>> round(float(item_agreement(s)["g_pooled"][0]), 4)
-    0.3333
-    """
-    for_a = (stable > 0).sum(axis=0)
-    for_b = (stable < 0).sum(axis=0)
-    n = for_a + for_b
-    same = for_a * (for_a - 1) // 2 + for_b * (for_b - 1) // 2
-    pairs = n * (n - 1) // 2
-    comparable = n >= 2
-    g = np.divide(same, pairs, out=np.full(same.shape, np.nan), where=comparable)
-    count = comparable.sum(axis=1)
-    total = np.where(comparable, pairs, 0).sum(axis=1)
-    g_sum = np.where(comparable, g, 0.0).sum(axis=1)
-    result = pd.DataFrame(
-        {
-            "comparable": count,
-            "unanimous": (comparable & (same == pairs)).sum(axis=1),
-            "g_pooled": np.divide(same.sum(axis=1), total, out=np.full(len(count), np.nan), where=total > 0),
-            "g_macro": np.divide(g_sum, count, out=np.full(len(count), np.nan), where=count > 0),
-        }
-    )
-    result["undefined"] = [None if n_ else "no_comparable_attribute" for n_ in count]
-    return result

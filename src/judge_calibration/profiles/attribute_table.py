@@ -7,18 +7,22 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from judge_calibration.profiles.cube import ReadCube
+from judge_calibration.profiles import code_counts as cc
 
 COLUMNS = ("attribute", "detection", "order_consistency", "n_judges", "core", "undefined")
 
 
-def attribute_table(cube: ReadCube, unit: Literal["reads", "cells"] = "reads") -> pd.DataFrame:
+def attribute_table(
+    counts: np.ndarray, attributes: tuple[str, ...], n_items: int, unit: Literal["reads", "cells"] = "reads"
+) -> pd.DataFrame:
     """Detection and order consistency of each attribute, as means over judges.
 
     Parameters
     ----------
-    cube : ReadCube
-        The panel's reads.
+    counts : numpy.ndarray of int, shape (n_judges, n_attributes, 9)
+        From :func:`judge_calibration.profiles.code_counts.code_counts`.
+    attributes : tuple of str
+    n_items : int
     unit : {"reads", "cells"}
         What detection counts: single reads that resolve, or cells whose direction is stable. The paper is
         ambiguous; ``reads`` is the default.
@@ -33,22 +37,17 @@ def attribute_table(cube: ReadCube, unit: Literal["reads", "cells"] = "reads") -
 
     Examples
     --------
-    >>> ab = np.array([[[1, 0]]], dtype=np.int8); ba = np.array([[[1, 1]]], dtype=np.int8)
-    >>> attribute_table(ReadCube(("j",), ("p",), ("x", "y"), ab, ba))["detection"].tolist()
+    >>> counts = cc.code_counts(np.array([[[8, 5]]], dtype=np.int8))
+    >>> attribute_table(counts, ("x", "y"), 1)["detection"].tolist()
     [1.0, 0.5]
     """
-    if not cube.first.size:
+    if not counts.size or not n_items:
         return pd.DataFrame(columns=list(COLUMNS))
-    resolved_1, resolved_2 = cube.first != 0, cube.second != 0
-    if unit == "reads":
-        detection = ((resolved_1.mean(axis=1) + resolved_2.mean(axis=1)) / 2).mean(axis=0)
-    else:
-        detection = (cube.stable != 0).mean(axis=1).mean(axis=0)
-    both = resolved_1 & resolved_2
-    n_both = both.sum(axis=1)
-    n_equal = (both & (cube.first == cube.second)).sum(axis=1)
-    per_judge = np.divide(n_equal, n_both, out=np.full(n_both.shape, np.nan), where=n_both > 0)
-    defined = ~np.isnan(per_judge)
+    found = cc.resolved_reads(counts) / 2 if unit == "reads" else cc.stable_cells(counts)
+    detection = (found / n_items).mean(axis=0)
+    both = cc.both_resolved(counts)
+    per_judge = np.divide(cc.stable_cells(counts), both, out=np.full(both.shape, np.nan), where=both > 0)
+    defined = both > 0
     n_judges = defined.sum(axis=0)
     consistency = np.divide(
         np.where(defined, per_judge, 0.0).sum(axis=0),
@@ -65,11 +64,11 @@ def attribute_table(cube: ReadCube, unit: Literal["reads", "cells"] = "reads") -
     )
     return pd.DataFrame(
         {
-            "attribute": cube.attributes,
+            "attribute": list(attributes),
             "detection": detection,
             "order_consistency": consistency,
             "n_judges": n_judges,
             "core": core,
             "undefined": [None if n else "never_resolved_in_both_orders" for n in n_judges],
         }
-    )
+    ).astype({"undefined": "str"})

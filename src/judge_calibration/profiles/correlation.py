@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from judge_calibration.metrics.logistic import fit_logistic
+from judge_calibration.profiles.many_fits import fit_many
 from judge_calibration.profiles.weights import fit_weights
 
 
@@ -71,14 +71,17 @@ class IdenticalPreferenceNull(NamedTuple):
     ratio : float
         observed / null; NaN, reason ``null_near_zero``, where the null is within 0.05 of 0.
     null_by_repetition : numpy.ndarray, shape (repetitions,)
+    n_judges : int
+        Judges with a weight profile; the others are left out of both means.
     undefined : str or None
-        Also ``undefined_profile`` where a judge's weights cannot be fitted.
+        Also ``fewer_than_two_profiles``, and ``one_class_only`` where drawn verdicts have one class.
     """
 
     observed: float
     null: float
     ratio: float
     null_by_repetition: np.ndarray
+    n_judges: int
     undefined: str | None
 
 
@@ -93,6 +96,7 @@ def identical_preference_null(
     c: float = 1.0,
     intercept: bool = True,
     scale: bool = False,
+    weights: np.ndarray | None = None,
 ) -> IdenticalPreferenceNull:
     """Compare weight profiles with those of judges that all share the mean weights.
 
@@ -109,30 +113,37 @@ def identical_preference_null(
     scale : bool
         Whether each judge's weights are scaled to unit length before averaging (the paper does not say;
         unscaled by default).
+    weights : numpy.ndarray, shape (n_judges, n_attributes), optional
+        The judges' weights where they are fitted already (NaN where they are undefined).
     """
-    fits = [fit_weights(stable[j], verdicts[j], c, intercept) for j in range(len(stable))]
-    observed = np.stack([fit.coefficients for fit in fits])
+    if weights is None:
+        weights = np.stack(
+            [fit_weights(stable[j], verdicts[j], c, intercept).coefficients for j in range(len(stable))]
+        )
     nan = float("nan")
-    if any(fit.undefined for fit in fits):
-        return IdenticalPreferenceNull(nan, nan, nan, np.full(repetitions, nan), "undefined_profile")
+    fitted = np.flatnonzero(~np.isnan(weights).any(axis=1))
+    nothing = np.full(repetitions, nan)
+    if len(fitted) < 2:
+        return IdenticalPreferenceNull(nan, nan, nan, nothing, len(fitted), "fewer_than_two_profiles")
+    observed = weights[fitted]
     directions = observed / np.linalg.norm(observed, axis=1, keepdims=True) if scale else observed
     common = directions.mean(axis=0)
-    rng = np.random.default_rng(seed)
     refitted = np.empty((repetitions, *observed.shape))
-    for j in range(len(stable)):
+    for place, j in enumerate(fitted):
+        # A stream a judge: leaving one judge out moves no other's draws.
+        rng = np.random.default_rng([seed, int(j)])
         x = stable[j][verdicts[j] != 0].astype(float)
         probability = 1.0 / (1.0 + np.exp(-(x @ common)))
-        for repetition in range(repetitions):
-            drawn = np.where(rng.random(len(x)) < probability, 1, -1)
-            if len(np.unique(drawn)) < 2:
-                return IdenticalPreferenceNull(nan, nan, nan, np.full(repetitions, nan), "one_class_only")
-            fit = fit_logistic(x, drawn, c, intercept, 1e-7, start=common, with_covariance=False)
-            refitted[repetition, j] = fit.coefficients
+        drawn = np.where(rng.random((repetitions, len(x))) < probability, 1, -1).T
+        if (np.abs(drawn.sum(axis=0)) == len(x)).any():
+            return IdenticalPreferenceNull(nan, nan, nan, nothing, len(fitted), "one_class_only")
+        refitted[:, place] = fit_many(x, drawn, common, c, intercept)
     null = np.array([mean_correlation(profiles) for profiles in refitted])
     mean_observed, mean_null = mean_correlation(observed), float(null.mean())
     near = abs(mean_null) < NEAR_ZERO
     ratio = nan if near else mean_observed / mean_null
-    return IdenticalPreferenceNull(mean_observed, mean_null, ratio, null, "null_near_zero" if near else None)
+    reason = "null_near_zero" if near else None
+    return IdenticalPreferenceNull(mean_observed, mean_null, ratio, null, len(fitted), reason)
 
 
 def mean_correlation(profiles: np.ndarray) -> float:
@@ -171,30 +182,85 @@ def spearman_brown(half: float) -> Reliability:
 
 
 def half_sample_reliability(
-    stable: np.ndarray, verdicts: np.ndarray, seed: int, splits: int = 20, c: float = 1.0
+    stable: np.ndarray,
+    verdicts: np.ndarray,
+    seed: int,
+    splits: int = 20,
+    c: float = 1.0,
+    intercept: bool = True,
+    start: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """Correlate one judge's weight profiles from random halves of the items.
+    """Correlate one judge's profiles from random halves of the items.
 
     Parameters
     ----------
     stable : numpy.ndarray, shape (n_items, n_attributes)
     verdicts : numpy.ndarray, shape (n_items,)
+    seed : int
+    splits : int
+    c, intercept : as in :func:`fit_weights`
+    start : numpy.ndarray, shape (n_attributes,), optional
+        The judge's fitted weights: saves steps.
 
     Returns
     -------
     pandas.DataFrame
-        split, half, corrected, flag; half is NaN (flag = the reason) where a half has no profile.
+        A row a split and kind of profile (``weight``, ``perception``): kind, split, half (correlation over
+        attributes), corrected (Spearman-Brown), flag; half is NaN (flag = the reason) where a half has no
+        profile or a constant one.
     """
+    n, n_attributes = stable.shape
     rng = np.random.default_rng(seed)
+    in_first = np.zeros((n, splits), dtype=bool)
+    for split in range(splits):
+        in_first[rng.permutation(n)[: n // 2], split] = True
+    resolved = (stable != 0).astype(np.float32)
+    shares = [
+        (part.astype(np.float32).T @ resolved) / np.maximum(1, part.sum(axis=0))[:, None]
+        for part in (in_first, ~in_first)
+    ]
+    reasons, weights = _half_weights(stable, verdicts, in_first, c, intercept, start)
     rows = []
     for split in range(splits):
-        order = rng.permutation(len(verdicts))
-        halves = order[: len(order) // 2], order[len(order) // 2 :]
-        fits = [fit_weights(stable[half], verdicts[half], c) for half in halves]
-        reason = next((fit.undefined for fit in fits if fit.undefined), None)
-        if reason:
-            rows.append({"split": split, "half": np.nan, "corrected": np.nan, "flag": reason})
-            continue
-        value = spearman_brown(_pearson(fits[0].coefficients, fits[1].coefficients))
-        rows.append({"split": split, "half": value.half, "corrected": value.corrected, "flag": value.flag})
-    return pd.DataFrame(rows)
+        for kind, halves, reason in (
+            ("weight", (weights[0][split], weights[1][split]), reasons[split]),
+            ("perception", (shares[0][split].astype(float), shares[1][split].astype(float)), None),
+        ):
+            if reason is None and (n_attributes < 2 or any(np.ptp(half) == 0 for half in halves)):
+                reason = "constant_profile"
+            if reason is not None:
+                value = Reliability(float("nan"), float("nan"), reason)
+            else:
+                value = spearman_brown(_pearson(*halves))
+            rows.append({"kind": kind, "split": split, **value._asdict()})
+    return pd.DataFrame(rows, columns=["kind", "split", "half", "corrected", "flag"]).astype({"flag": "str"})
+
+
+def _half_weights(
+    stable: np.ndarray,
+    verdicts: np.ndarray,
+    in_first: np.ndarray,
+    c: float,
+    intercept: bool,
+    start: np.ndarray | None,
+) -> tuple[list[str | None], np.ndarray]:
+    """Return why a split has no weight profile, and the weights of both halves of every split."""
+    definite = verdicts != 0
+    x, y, first = stable[definite].astype(float), verdicts[definite], in_first[definite]
+    splits = in_first.shape[1]
+    halves = np.concatenate([first, ~first], axis=1)
+    for_a, for_b = (y[:, None] == 1) & halves, (y[:, None] == -1) & halves
+    any_direction = (np.abs(x).sum(axis=1)[:, None] > 0) & halves
+    single = np.select(
+        [~halves.any(axis=0), ~for_a.any(axis=0) | ~for_b.any(axis=0), ~any_direction.any(axis=0)],
+        ["no_definite_verdict", "one_class_only", "no_stable_direction"],
+        "",
+    )
+    reasons = [str(one or other) or None for one, other in zip(single[:splits], single[splits:], strict=True)]
+    weights = np.full((2 * splits, stable.shape[1]), np.nan)
+    able = np.flatnonzero(single == "")
+    if len(able):
+        begin = np.zeros(stable.shape[1]) if start is None or np.isnan(start).any() else start
+        outcomes = np.repeat(y[:, None], len(able), axis=1)
+        weights[able] = fit_many(x, outcomes, begin, c, intercept, halves[:, able])
+    return reasons, weights.reshape(2, splits, -1)

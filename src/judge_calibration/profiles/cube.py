@@ -13,8 +13,10 @@ import numpy as np
 import pandas as pd
 
 from judge_calibration.errors import Problem, ProblemsError
+from judge_calibration.profiles.storage import pack, unpack, unpack_first, unpack_stable
 
 _DIRECTIONS = {"A": 1, "B": -1, "NONE": 0}
+_ORDERS = ("AB", "BA")
 
 
 class ReadsError(ProblemsError):
@@ -29,15 +31,42 @@ class ReadCube:
     ----------
     judges, items, attributes : tuple of str
         The labels of the axes.
-    first, second : numpy.ndarray of int8, shape (n_judges, n_items, n_attributes)
-        Directions in {-1, 0, +1} from the orders AB and BA, mapped back to candidate identity.
+    codes : numpy.ndarray of int8, shape (n_judges, n_items, n_attributes)
+        Both directions of a cell, packed (:mod:`judge_calibration.profiles.storage`).
+
+    Examples
+    --------
+    >>> cube = ReadCube(("j",), ("p",), ("x", "y"), np.array([[[8, 2]]], dtype=np.int8))
+    >>> cube.first.tolist(), cube.second.tolist(), cube.stable.tolist()
+    ([[[1, -1]]], [[[1, 1]]], [[[1, 0]]])
     """
 
     judges: tuple[str, ...]
     items: tuple[str, ...]
     attributes: tuple[str, ...]
-    first: np.ndarray
-    second: np.ndarray
+    codes: np.ndarray
+
+    @classmethod
+    def of_directions(
+        cls,
+        judges: tuple[str, ...],
+        items: tuple[str, ...],
+        attributes: tuple[str, ...],
+        first: np.ndarray,
+        second: np.ndarray,
+    ) -> ReadCube:
+        """Return the cube of directions in {-1, 0, +1} from the orders AB and BA, mapped to identity."""
+        return cls(judges, items, attributes, pack(first, second))
+
+    @property
+    def first(self) -> np.ndarray:
+        """Directions of the order AB, mapped back to candidate identity."""
+        return unpack_first(self.codes)
+
+    @property
+    def second(self) -> np.ndarray:
+        """Directions of the order BA, mapped back to candidate identity."""
+        return unpack(self.codes)[1]
 
     @property
     def stable(self) -> np.ndarray:
@@ -45,7 +74,17 @@ class ReadCube:
 
         Definitions, section 6: (1, 1) gives 1; (1, -1), (1, 0) and (0, 0) give 0. Never undefined.
         """
-        return np.where(self.first == self.second, self.first, np.int8(0))
+        return unpack_stable(self.codes)
+
+    def of_judges(self, keep: Sequence[str]) -> ReadCube:
+        """Return the cube of some of the judges, in their order here."""
+        rows = [j for j, judge in enumerate(self.judges) if judge in set(keep)]
+        return ReadCube(tuple(self.judges[j] for j in rows), self.items, self.attributes, self.codes[rows])
+
+    def of_items(self, keep: np.ndarray) -> ReadCube:
+        """Return the cube of the items that a mask of shape (n_items,) keeps."""
+        items = tuple(item for item, kept in zip(self.items, keep, strict=True) if kept)
+        return ReadCube(self.judges, items, self.attributes, self.codes[:, keep])
 
 
 def cube_from_reads(
@@ -65,7 +104,8 @@ def cube_from_reads(
     Raises
     ------
     ReadsError
-        Unknown attributes or items, a cell without one of its orders, a cell read twice in one order.
+        Unknown attributes, items or orders, a cell without one of its orders, a cell with several values for
+        one order.
 
     Examples
     --------
@@ -80,10 +120,17 @@ def cube_from_reads(
     if pairs is not None:
         for item in sorted(set(reads["pair_id"]) - set(pairs))[:20]:
             problems.append(Problem("reads, column pair_id", repr(item), "an item of the table pairs"))
+    for order in sorted(set(reads["order"].astype(str)) - set(_ORDERS)):
+        n = int((reads["order"].astype(str) == order).sum())
+        problems.append(
+            Problem("reads, column order", f"{order!r} in {n:,} rows", "AB or BA: a cell has two orders")
+        )
     cell = ["judge_id", "pair_id", "attribute"]
     repeated = reads[reads.duplicated([*cell, "order"], keep=False)]
-    for key in repeated[[*cell, "order"]].drop_duplicates().head(20).itertuples(index=False):
-        problems.append(Problem(f"reads, {tuple(key)}", "several reads", "one read an order"))
+    for key, n in list(repeated.groupby([*cell, "order"], sort=False).size().items())[:20]:
+        judge, item, name, order = map(str, key)  # type: ignore[call-overload]
+        where = f"reads, judge {judge}, item {item}, attribute {name}, order {order}"
+        problems.append(Problem(where, f"{n} values", "one read an order"))
     if problems:
         raise ReadsError(f"The table reads has {len(problems)} problems.", problems, "correct the reads")
 
@@ -94,7 +141,7 @@ def cube_from_reads(
     shape = (len(judges), len(items), len(names))
     missing = np.int8(2)
     cubes = {}
-    for order in ("AB", "BA"):
+    for order in _ORDERS:
         part = reads[reads["order"] == order]
         cube = np.full(shape, missing, dtype=np.int8)
         direction = part["direction"].where(part["outcome"] == "valid").map(_DIRECTIONS).fillna(0)
@@ -115,4 +162,4 @@ def cube_from_reads(
             problems,
             "read the missing cells; a read that failed is a row with its outcome, not an absent row",
         )
-    return ReadCube(judges, items, names, cubes["AB"], cubes["BA"])
+    return ReadCube.of_directions(judges, items, names, cubes["AB"], cubes["BA"])

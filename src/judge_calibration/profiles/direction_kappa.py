@@ -72,3 +72,46 @@ def direction_table(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Count two judges' directions: shape (3, 3), rows and columns in the order -1, 0, +1."""
     codes = 3 * (first.astype(np.int64).ravel() + 1) + (second.astype(np.int64).ravel() + 1)
     return np.bincount(codes, minlength=9).reshape(3, 3)
+
+
+def three_category_tables(
+    joint: np.ndarray, agree: np.ndarray, up_1: np.ndarray, up_2: np.ndarray, own: np.ndarray, cells: int
+) -> np.ndarray:
+    """Return the 3 x 3 table of every judge pair, over all cells, from sums of per-item tables.
+
+    Parameters
+    ----------
+    joint, agree, up_1, up_2 : numpy.ndarray, shape (n_judge_pairs,)
+        Jointly resolved cells; agreements; joint cells that each judge gives to A.
+    own : numpy.ndarray, shape (n_judge_pairs, 2, 2)
+        Each judge's own cells for B and for A: ``own[pair, judge, 0 or 1]``.
+    cells : int
+        All cells.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (n_judge_pairs, 3, 3)
+        Rows and columns in the order -1, 0, +1.
+
+    Examples
+    --------
+    Directions (1, 1, 0, -1) and (1, -1, 1, 0): joint 2, agree 1.
+
+    >>> own = np.array([[[1, 2], [1, 2]]])
+    >>> three_category_tables(np.array([2]), np.array([1]), np.array([2]), np.array([1]), own, 4)[0].tolist()
+    [[0, 1, 0], [0, 0, 1], [1, 0, 1]]
+    """
+    # agree = pp + mm, joint - agree = pm + mp, up_1 = pp + pm, up_2 = pp + mp
+    up_down = (up_1 - up_2 + joint - agree) // 2
+    down_up = joint - agree - up_down
+    both_up = up_1 - up_down
+    both_down = agree - both_up
+    table = np.empty((len(joint), 3, 3), dtype=np.int64)
+    table[:, 2, 2], table[:, 0, 0], table[:, 2, 0], table[:, 0, 2] = both_up, both_down, up_down, down_up
+    table[:, 2, 1] = own[:, 0, 1] - both_up - up_down
+    table[:, 0, 1] = own[:, 0, 0] - both_down - down_up
+    table[:, 1, 2] = own[:, 1, 1] - both_up - down_up
+    table[:, 1, 0] = own[:, 1, 0] - both_down - up_down
+    table[:, 1, 1] = 0
+    table[:, 1, 1] = cells - table.sum(axis=(1, 2))
+    return table

@@ -42,6 +42,17 @@ class Attribute:
     not_: str
 
 
+def column_name(attribute: str) -> str:
+    """Return an attribute's name as tables hold it: spaces and hyphens as underscores.
+
+    Examples
+    --------
+    >>> column_name("list structure")
+    'list_structure'
+    """
+    return attribute.replace(" ", "_").replace("-", "_")
+
+
 def read_inventory(content: Mapping[str, Any], where: str = "attribute inventory") -> tuple[Attribute, ...]:
     """Return the attributes of an inventory file in their order.
 

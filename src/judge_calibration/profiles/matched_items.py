@@ -2,70 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
-from judge_calibration.profiles.agreement import item_tables
+from judge_calibration.profiles.agreement import ratio
+from judge_calibration.profiles.item_tables import judge_pairs
+from judge_calibration.profiles.pair_counts import PairCounts
 
 
-def matched_gap(stable: np.ndarray, verdicts: np.ndarray, judges: tuple[str, ...]) -> pd.DataFrame:
+def matched_gap(counts: PairCounts, judges: Sequence[str], group: int = 0) -> pd.DataFrame:
     """Compare attribute and preference agreement on matched items.
 
-    An item is matched for a judge pair if both verdicts are definite and at least one attribute is stably
-    resolved by both.
+    An item is matched for a judge pair if both verdicts are definite and both resolve at least one attribute
+    (the strata ``same`` and ``opposite`` together).
 
     Parameters
     ----------
-    stable : numpy.ndarray of int8, shape (n_judges, n_items, n_attributes)
-        Stable directions; pass one order's directions for the single-read control, or the columns of the core
-        set for the core comparison.
-    verdicts : numpy.ndarray of int8, shape (n_judges, n_items)
+    counts : PairCounts
+        Of stable or single reads, over all attributes or the core set.
+    judges : sequence of str
+    group : int
+        Which group of items of the counts.
 
     Returns
     -------
     pandas.DataFrame
-        judge_1, judge_2, items, preference (share of matched items with the same verdict), cell_pooled (share
-        of their joint cells with the same direction), item_averaged (mean over items of that share), gap
-        (cell_pooled - preference); NaN, reason ``no_matched_item``, without matched items.
+        judge_1, judge_2, items (matched), preference (share of matched items with the same verdict),
+        cell_pooled (share of their joint cells with the same direction), item_averaged (mean over items of
+        that share), gap (cell_pooled - preference); NaN, reason ``no_matched_item``, without matched items.
 
     Examples
     --------
-    >>> s = np.array([[[1, 1]], [[1, -1]]], dtype=np.int8); v = np.array([[1], [-1]], dtype=np.int8)
-    >>> matched_gap(s, v, ("a", "b"))[["preference", "cell_pooled", "gap"]].iloc[0].tolist()
+    >>> from judge_calibration.profiles.pair_counts import count_pairs
+    >>> codes = np.array([[[8, 8]], [[8, 0]]], dtype=np.int8)
+    >>> counts = count_pairs(codes, np.array([[1], [-1]], dtype=np.int8))
+    >>> matched_gap(counts, ("a", "b"))[["preference", "cell_pooled", "gap"]].iloc[0].tolist()
     [0.0, 0.5, 0.5]
     """
-    n = len(judges)
-    items, same, joint_sum, agree_sum, rate_sum = (np.zeros((n, n)) for _ in range(5))
-    start = 0
-    for joint, agree in item_tables(stable):
-        v = verdicts[:, start : start + len(joint)].T.astype(np.int8)
-        product = v[:, :, None] * v[:, None, :]
-        matched = (product != 0) & (joint > 0)
-        items += matched.sum(axis=0)
-        same += (matched & (product == 1)).sum(axis=0)
-        joint_sum += np.where(matched, joint, 0).sum(axis=0, dtype=np.int64)
-        agree_sum += np.where(matched, agree, 0).sum(axis=0, dtype=np.int64)
-        rate_sum += np.divide(agree, joint, out=np.zeros(joint.shape), where=matched).sum(axis=0)
-        start += len(joint)
-    upper = np.triu_indices(n, k=1)
-    count = items[upper]
+    same, opposite = counts.strata.index("same"), counts.strata.index("opposite")
+
+    def both(name: str) -> np.ndarray:
+        return np.asarray(counts.sums[name][same, :, group] + counts.sums[name][opposite, :, group])
+
+    matched = both("matched")
+    first, second = judge_pairs(len(judges))
+    names = np.array(list(judges), dtype=object)
     frame = pd.DataFrame(
         {
-            "judge_1": np.array(judges, dtype=object)[upper[0]],
-            "judge_2": np.array(judges, dtype=object)[upper[1]],
-            "items": count.astype(np.int64),
-            "preference": _share(same[upper], count),
-            "cell_pooled": _share(agree_sum[upper], joint_sum[upper]),
-            "item_averaged": _share(rate_sum[upper], count),
+            "judge_1": names[first],
+            "judge_2": names[second],
+            "items": matched.astype(np.int64),
+            "preference": ratio(counts.sums["matched"][same, :, group], matched),
+            "cell_pooled": ratio(both("agree"), both("joint")),
+            "item_averaged": ratio(both("rate_sum"), matched),
         }
     )
     frame["gap"] = frame["cell_pooled"] - frame["preference"]
-    frame["undefined"] = [None if c else "no_matched_item" for c in count]
-    return frame
+    frame["undefined"] = [None if n else "no_matched_item" for n in matched]
+    return frame.astype({"judge_1": "str", "judge_2": "str", "undefined": "str"})
 
 
-def _share(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    return np.divide(numerator, denominator, out=np.full(len(denominator), np.nan), where=denominator > 0)
+def per_judge(pairs: pd.DataFrame, values: Sequence[str]) -> pd.DataFrame:
+    """Return each judge's mean over the other judges of values of judge pairs; NaN where none is defined.
+
+    Examples
+    --------
+    >>> pairs = pd.DataFrame({"judge_1": ["a", "a"], "judge_2": ["b", "c"], "gap": [0.25, 0.75]})
+    >>> per_judge(pairs, ["gap"])["gap"].tolist()
+    [0.5, 0.25, 0.75]
+    """
+    sides = [pairs[[side, *values]].rename(columns={side: "judge_id"}) for side in ("judge_1", "judge_2")]
+    return pd.concat(sides).groupby("judge_id", sort=False)[list(values)].mean().reset_index()
 
 
 def gap_summary(gaps: pd.DataFrame) -> dict[str, float | int]:
@@ -75,21 +84,18 @@ def gap_summary(gaps: pd.DataFrame) -> dict[str, float | int]:
     -------
     dict
         judge_pairs (defined), positive_pairs, pairs_above_half (cell_pooled > .5), judges, positive_judges
-        (each judge's mean gap over the others), mean_gap; a mean over nothing is NaN.
+        (each judge's mean gap over the others), mean_gap, preference, cell_pooled, item_averaged (means over
+        judge pairs); a mean over nothing is NaN.
     """
     defined = gaps.dropna(subset="gap")
-    long = pd.concat(
-        [
-            defined[["judge_1", "gap"]].rename(columns={"judge_1": "judge_id"}),
-            defined[["judge_2", "gap"]].rename(columns={"judge_2": "judge_id"}),
-        ]
-    )
-    per_judge = long.groupby("judge_id")["gap"].mean()
+    judges = per_judge(defined, ["gap"])["gap"]
+    columns = ("preference", "cell_pooled", "item_averaged")
     return {
         "judge_pairs": len(defined),
         "positive_pairs": int((defined["gap"] > 0).sum()),
         "pairs_above_half": int((defined["cell_pooled"] > 0.5).sum()),
-        "judges": len(per_judge),
-        "positive_judges": int((per_judge > 0).sum()),
+        "judges": len(judges),
+        "positive_judges": int((judges > 0).sum()),
         "mean_gap": float(defined["gap"].mean()) if len(defined) else float("nan"),
+        **{name: float(defined[name].mean()) if len(defined) else float("nan") for name in columns},
     }

@@ -1,11 +1,15 @@
-"""Reads in the compact form: one row a judge and item, one small integer an attribute.
+"""Reads in the compact form: one table a judge, one row an item, one small integer an attribute.
 
-The integer is 3 (r1 + 1) + (r2 + 1), from 0 to 8, for the directions r1 (order AB) and r2 (order BA).
+The integer is 3 (r1 + 1) + (r2 + 1), from 0 to 8, for the directions r1 (order AB) and r2 (order BA). 182.7
+million reads are 91 million such integers: about 35 MB in Parquet, and 91 MB in memory.
 """
 
 from __future__ import annotations
 
 import numpy as np
+
+CODES = 9
+STABLE_A, STABLE_B = 8, 0
 
 
 def pack(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -27,9 +31,14 @@ def unpack(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> [part.tolist() for part in unpack(np.array([8, 1], dtype=np.int8))]
     [[1, -1], [1, 0]]
     """
-    return (codes // 3 - 1).astype(np.int8), (codes % 3 - 1).astype(np.int8)
+    return unpack_first(codes), (codes % 3 - 1).astype(np.int8)
+
+
+def unpack_first(codes: np.ndarray) -> np.ndarray:
+    """Return the directions of the order AB alone: what a single read says."""
+    return (codes // 3 - 1).astype(np.int8)
 
 
 def unpack_stable(codes: np.ndarray) -> np.ndarray:
     """Return stable directions: +1 for code 8, -1 for code 0, else 0."""
-    return ((codes == 8).astype(np.int8) - (codes == 0).astype(np.int8)).astype(np.int8)
+    return ((codes == STABLE_A).astype(np.int8) - (codes == STABLE_B).astype(np.int8)).astype(np.int8)

@@ -1,81 +1,167 @@
-"""Intervals for a panel's mean agreement by resampling items and judges together."""
+"""Intervals for a panel's mean rate by resampling items and judges together."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from judge_calibration.profiles.item_tables import judge_pairs
+
+FEWEST_CLUSTERS = 10
+FEWEST_JUDGES = 4
+_BLOCK = 100
+
 
 class TwoWayInterval(NamedTuple):
-    """Mean agreement over judge pairs with percentile intervals by item, by judge, and by both.
+    """A mean over judge pairs with percentile intervals by item, by judge, and by both.
 
-    Each interval is (low, high), NaN where fewer than 10 items or 4 judges are there; undefined is the share
-    of two-way resamples in which no judge pair had a shared cell.
+    Each interval is (low, high). `undefined` names why there is none: ``fewer_than_10_clusters``,
+    ``fewer_than_4_judges`` or ``often_undefined`` (more than a tenth of the two-way resamples had no judge
+    pair with a shared cell).
     """
 
     value: float
     by_item: tuple[float, float]
     by_judge: tuple[float, float]
     two_way: tuple[float, float]
-    undefined: float
+    undefined: str | None
 
 
-FEWEST_ITEMS = 10
-FEWEST_JUDGES = 4
+class Term(NamedTuple):
+    """One ratio of sums by judge pair, with its sign in the statistic (agreement minus preference, say).
+
+    numerator, denominator : numpy.ndarray, shape (n_judge_pairs, n_clusters)
+    """
+
+    numerator: np.ndarray
+    denominator: np.ndarray
+    sign: int = 1
 
 
-def two_way_interval(
-    joint: np.ndarray, agree: np.ndarray, seed: int, resamples: int = 1_000, level: float = 0.95
-) -> TwoWayInterval:
-    """Resample items with multiplicity (sums of per-item tables) and judges with multiplicity.
-
-    A judge drawn twice is not paired with itself: its copies agree by construction and would say nothing.
-
-    Parameters
-    ----------
-    joint, agree : numpy.ndarray, shape (n_items, n_judges, n_judges)
-        From :func:`judge_calibration.profiles.agreement.item_tables`.
-    seed : int
-    resamples : int
-    level : float
+def item_resamples(n_clusters: int, resamples: int, seed: int) -> np.ndarray:
+    """Draw how often each cluster of items is in each resample: shape (resamples, n_clusters).
 
     Examples
     --------
-    >>> joint = np.full((12, 4, 4), 5); agree = np.full((12, 4, 4), 4)
-    >>> two_way_interval(joint, agree, 0, 200).two_way
+    >>> item_resamples(3, 2, 0).sum(axis=1).tolist()
+    [3, 3]
+    """
+    rng = np.random.default_rng(seed)
+    weights = np.empty((resamples, n_clusters), dtype=np.uint16)
+    for row in weights:
+        row[:] = np.bincount(rng.integers(0, n_clusters, n_clusters), minlength=n_clusters)
+    return weights
+
+
+def by_cluster(table: np.ndarray, cluster: np.ndarray | None, n_clusters: int) -> np.ndarray:
+    """Sum a table of shape (n_judge_pairs, n_items) within clusters of items (None: each item is one)."""
+    if cluster is None:
+        return table.astype(np.float32)
+    order = np.argsort(cluster, kind="stable")
+    starts = np.searchsorted(cluster[order], np.arange(n_clusters))
+    return np.add.reduceat(table[:, order].astype(np.float32), starts, axis=1)
+
+
+def two_way_interval(
+    terms: Sequence[Term],
+    n_judges: int,
+    item_weights: np.ndarray,
+    seed: int,
+    panels: Sequence[np.ndarray] | None = None,
+    level: float = 0.95,
+) -> list[TwoWayInterval]:
+    """Resample clusters of items with multiplicity, judges with multiplicity, and both.
+
+    Parameters
+    ----------
+    terms : sequence of Term
+        The statistic of a judge pair is the signed sum of its ratios; a pair is left out where one of them is
+        undefined. The panel's statistic is the mean over judge pairs.
+    n_judges : int
+        Pairs are in the order of :func:`judge_calibration.profiles.item_tables.judge_pairs`.
+    item_weights : numpy.ndarray, shape (resamples, n_clusters)
+        From :func:`item_resamples`.
+    seed : int
+        For the judges.
+    panels : sequence of numpy.ndarray of bool, each of shape (n_judges,), optional
+        The judges of each panel; one panel of all by default.
+    level : float
+
+    Returns
+    -------
+    list of TwoWayInterval
+        One a panel.
+
+    Notes
+    -----
+    A judge drawn twice is not paired with itself: its copies agree by construction and would say nothing.
+
+    Examples
+    --------
+    >>> term = Term(np.full((6, 12), 4.0), np.full((6, 12), 5.0))
+    >>> two_way_interval([term], 4, item_resamples(12, 200, 0), 0)[0].two_way
     (0.8, 0.8)
     """
-    n_items, n_judges = joint.shape[:2]
-    upper = np.triu_indices(n_judges, k=1)
-    joint_flat = joint[:, upper[0], upper[1]].astype(np.float64)
-    agree_flat = agree[:, upper[0], upper[1]].astype(np.float64)
-    rng = np.random.default_rng(seed)
-    item_weights = np.stack(
-        [np.bincount(rng.integers(0, n_items, n_items), minlength=n_items) for _ in range(resamples)]
-    ).astype(np.float64)
-    judge_weights = np.stack(
-        [np.bincount(rng.integers(0, n_judges, n_judges), minlength=n_judges) for _ in range(resamples)]
+    from threadpoolctl import threadpool_limits
+
+    resamples, n_clusters = item_weights.shape
+    whole = _statistic(
+        [(t.numerator.sum(axis=1)[None], t.denominator.sum(axis=1)[None], t.sign) for t in terms]
     )
-    pair_weights = (judge_weights[:, upper[0]] * judge_weights[:, upper[1]]).astype(np.float64)
-    whole = _rates(agree_flat.sum(axis=0)[None], joint_flat.sum(axis=0)[None])
-    resampled = _rates(item_weights @ agree_flat, item_weights @ joint_flat)
-    ones = np.ones((1, len(upper[0])))
-    enough_items, enough_judges = n_items >= FEWEST_ITEMS, n_judges >= FEWEST_JUDGES
-    by_item = _mean(resampled, ones) if enough_items else np.full(1, np.nan)
-    by_judge = _mean(whole, pair_weights) if enough_judges else np.full(1, np.nan)
-    both = _mean(resampled, pair_weights) if enough_items and enough_judges else np.full(1, np.nan)
-    return TwoWayInterval(
-        float(_mean(whole, ones)[0]),
-        _percentiles(by_item, level),
-        _percentiles(by_judge, level),
-        _percentiles(both, level),
-        float(np.isnan(both).mean()),
-    )
+    resampled = None
+    if n_clusters >= FEWEST_CLUSTERS:
+        stacked = np.concatenate([part for t in terms for part in (t.numerator, t.denominator)])
+        columns = np.ascontiguousarray(stacked.T, dtype=np.float32)
+        blocks = []
+        with threadpool_limits(limits=1, user_api="blas"):
+            for start in range(0, resamples, _BLOCK):
+                blocks.append(item_weights[start : start + _BLOCK].astype(np.float32) @ columns)
+        sums = np.concatenate(blocks).astype(np.float64).reshape(resamples, 2 * len(terms), -1)
+        resampled = _statistic([(sums[:, 2 * n], sums[:, 2 * n + 1], t.sign) for n, t in enumerate(terms)])
+    first, second = judge_pairs(n_judges)
+    results = []
+    for judges in [np.ones(n_judges, dtype=bool)] if panels is None else panels:
+        chosen = judges[first] & judges[second]
+        own = None if resampled is None else resampled[:, chosen]
+        results.append(_interval(whole[:, chosen], own, int(judges.sum()), resamples, seed, level))
+    return results
 
 
-def _rates(agree: np.ndarray, joint: np.ndarray) -> np.ndarray:
-    return np.divide(agree, joint, out=np.full(joint.shape, np.nan), where=joint > 0)
+def _interval(
+    whole: np.ndarray, resampled: np.ndarray | None, n_judges: int, resamples: int, seed: int, level: float
+) -> TwoWayInterval:
+    ones = np.ones((1, whole.shape[1]))
+    value = float(_mean(whole, ones)[0])
+    by_judge = by_item = (float("nan"), float("nan"))
+    nan = by_judge
+    drawn = np.zeros((0, 0))
+    if n_judges >= FEWEST_JUDGES:
+        rng = np.random.default_rng(seed)
+        first, second = judge_pairs(n_judges)
+        counts = np.stack(
+            [np.bincount(rng.integers(0, n_judges, n_judges), minlength=n_judges) for _ in range(resamples)]
+        )
+        drawn = (counts[:, first] * counts[:, second]).astype(np.float64)
+        by_judge = _percentiles(_mean(whole, drawn), level)
+    if resampled is None:
+        return TwoWayInterval(value, nan, by_judge, nan, "fewer_than_10_clusters")
+    by_item = _percentiles(_mean(resampled, ones), level)
+    if n_judges < FEWEST_JUDGES:
+        return TwoWayInterval(value, by_item, nan, nan, "fewer_than_4_judges")
+    both = _mean(resampled, drawn)
+    if np.isnan(both).mean() > 0.1:
+        return TwoWayInterval(value, by_item, by_judge, nan, "often_undefined")
+    return TwoWayInterval(value, by_item, by_judge, _percentiles(both, level), None)
+
+
+def _statistic(terms: Sequence[tuple[np.ndarray, np.ndarray, int]]) -> np.ndarray:
+    total = np.zeros(terms[0][0].shape)
+    for numerator, denominator, sign in terms:
+        rate = np.divide(numerator, denominator, out=np.full(total.shape, np.nan), where=denominator > 0)
+        total = total + sign * rate
+    return total
 
 
 def _mean(rates: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -90,4 +176,4 @@ def _percentiles(values: np.ndarray, level: float) -> tuple[float, float]:
     if not known.size:
         return float("nan"), float("nan")
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return float(round(low, 12)), float(round(high, 12))
+    return float(round(low, 7)), float(round(high, 7))

@@ -1,13 +1,13 @@
-"""Nodes of the pipeline `attributes`."""
+"""Nodes of the pipeline `attributes` that make reads: planned, asked, brought in or planted."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from judge_calibration import schemas
@@ -18,23 +18,19 @@ from judge_calibration.judges.reading import read_attribute_answers
 from judge_calibration.options.attributes import AttributesOptions
 from judge_calibration.options.judging import Criterion
 from judge_calibration.pipelines.judging.nodes import RUN_ID_VARIABLE
-from judge_calibration.profiles.agreement import agreement_by_judge_pair, item_agreement
-from judge_calibration.profiles.attribute_table import attribute_table
-from judge_calibration.profiles.coverage import coverage_table
-from judge_calibration.profiles.cube import cube_from_reads
-from judge_calibration.profiles.holistic import holistic_verdicts
-from judge_calibration.profiles.inventory import Attribute, read_inventory
-from judge_calibration.profiles.subjective_set import minority_share, select_subjective
-from judge_calibration.profiles.weights import profiles_table
+from judge_calibration.profiles import gathering
+from judge_calibration.profiles.inventory import Attribute, column_name, read_inventory
 from judge_calibration.sources.draw import draw_pairs
 
 
-def column_name(attribute: str) -> str:
-    """Return an attribute's name as tables hold it: spaces and hyphens as underscores."""
-    return attribute.replace(" ", "_").replace("-", "_")
+def chosen_attributes(inventory: Mapping[str, Any], options: AttributesOptions) -> list[Attribute]:
+    """Return the attributes of the inventory that the parameters name, or all.
 
-
-def _chosen(inventory: Mapping[str, Any], options: AttributesOptions) -> list[Attribute]:
+    Raises
+    ------
+    OptionsError
+        If the parameters name attributes that the inventory lacks.
+    """
     attributes = read_inventory(inventory)
     names = {attribute.name for attribute in attributes}
     unknown = [name for name in options.attributes if name not in names]
@@ -58,7 +54,7 @@ def plan_reads(
             name=column_name(a.name),
             description=f"{a.definition} More of it: {a.more} It is not this: {a.not_}",
         )
-        for a in _chosen(attribute_inventory, options)
+        for a in chosen_attributes(attribute_inventory, options)
     ]
     return pairs, plan_attribute_calls(pairs, criteria, options.judging)
 
@@ -86,39 +82,53 @@ def read_attributes(
     return read_attribute_answers(attribute_calls, attribute_answers, attribute_pairs, options.judging)
 
 
-def profile_judges(
+def count_reuse(attribute_calls: pd.DataFrame, attribute_answers: pd.DataFrame) -> pd.DataFrame:
+    """Count how many prompt tokens of the reads the judges' prefix caches spared."""
+    return gathering.prefix_reuse(attribute_calls, attribute_answers)
+
+
+def gather_reads(
     reads: pd.DataFrame,
     verdicts: pd.DataFrame,
+    pairs: pd.DataFrame,
     attribute_inventory: dict[str, Any],
     options: AttributesOptions,
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Make coverage, the attribute table, agreement, profiles and the SubjectiveSet from the reads.
-
-    Every attribute and item is kept; what is undefined for lack of judges, verdicts or stable reads carries
-    its reason.
-    """
-    names = [column_name(a.name) for a in _chosen(attribute_inventory, options)]
-    cube = cube_from_reads(reads, names)
-    holistic = options.holistic
-    choices = holistic_verdicts(
-        verdicts,
-        cube.judges,
-        cube.items,
-        holistic.rule,
-        holistic.protocol,
-        holistic.constraint,
-        holistic.temperature,
-    )
-    shares = minority_share(choices)
-    items = pd.concat(
-        [shares, item_agreement(cube.stable).rename(columns={"undefined": "g_undefined"})], axis=1
-    )
-    items.insert(0, "pair_id", list(cube.items))
-    items["selected"] = select_subjective(shares, Fraction(options.subjective_threshold))
+) -> tuple[dict[str, pd.DataFrame], pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Bring asked and imported reads, or a SIMULATED panel's, into one panel with its items and choices."""
+    names = tuple(column_name(a.name) for a in chosen_attributes(attribute_inventory, options))
+    gathered = gathering.gather(reads, verdicts, pairs, names, options)
     return (
-        coverage_table(cube, reads, options.position_limit),
-        attribute_table(cube, options.detection_unit),
-        agreement_by_judge_pair(cube.stable, choices, cube.judges),
-        profiles_table(cube.stable, choices, cube.judges, cube.attributes),
-        items,
+        gathered.tables(),
+        gathered.outcomes,
+        gathered.items,
+        gathered.choices,
+        gathered.planted,
+        gathered.screening,
     )
+
+
+def families_of(attribute_inventory: dict[str, Any]) -> dict[str, str]:
+    """Return each attribute's family, by its name in tables."""
+    return {column_name(a.name): a.family for a in read_inventory(attribute_inventory)}
+
+
+def origins_of(attribute_inventory: dict[str, Any]) -> dict[str, str]:
+    """Return whether each attribute's name stands in the paper, by its name in tables."""
+    return {column_name(a.name): a.origin for a in read_inventory(attribute_inventory)}
+
+
+def as_panel(
+    read_panel: dict[str, pd.DataFrame],
+    panel_items: pd.DataFrame,
+    panel_choices: pd.DataFrame,
+    options: AttributesOptions,
+) -> gathering.Panel:
+    """Return the panel of the gathered tables."""
+    return gathering.panel_of(read_panel, panel_items, panel_choices, options)
+
+
+def true_core(table: pd.DataFrame, attributes: tuple[str, ...]) -> np.ndarray:
+    """Return the core set as a mask: of the reduced panel where there is one, as in JudgeProfile."""
+    panel = "reduced" if (table["panel"] == "reduced").any() else "full"
+    rows = table[table["panel"] == panel].set_index("attribute")["core"]
+    return np.array([bool(rows[name]) for name in attributes], dtype=bool)

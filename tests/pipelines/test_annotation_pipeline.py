@@ -14,7 +14,11 @@ from judge_calibration import schemas
 from judge_calibration.errors import OptionsError
 from judge_calibration.labelling.identity import RoundKey
 from judge_calibration.labelling.planning import KEY_COLUMNS
+from judge_calibration.metrics.agreement import agreement_table
+from judge_calibration.options.data_prep import DataPrepOptions
+from judge_calibration.options.reporting import ReportingOptions
 from judge_calibration.pipelines.annotation.pipeline import create_pipeline
+from judge_calibration.pipelines.data_prep.nodes import hide_annotators, import_files
 
 
 def run(options, pairs, secret="", imported=None) -> dict[str, object]:
@@ -164,6 +168,89 @@ class TestOtherPeoplesLabels:
         simulation = {"enabled": True, "annotators": [{"code": "annotator_1"}]}
         with pytest.raises(OptionsError, match="label_files"):
             run(make_options(simulation=simulation), self.PAIRS, imported=_imported(self.SAID))
+
+
+class TestMtBench:
+    """Votes of strangers on public pairs, through the same nodes as an own round."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def made(public_data):
+        items = str(public_data / "mtbench" / "items.parquet")
+        files = import_files(
+            DataPrepOptions(
+                use_bank=False,
+                pair_files=[{"path": items, "layout": "mtbench_items"}],
+                label_files=[{"path": items, "layout": "mtbench_votes"}],
+            )
+        )
+        pairs = files.imported_pairs.assign(split="train")
+        imported = hide_annotators(files.imported_labels, pairs, "")
+        options = make_options(
+            draw={"mode": "pairs", "pairs": 20, "strata": ["domain"]},
+            analysis={"bootstrap": 200, "slice_by": ["domain"]},
+        )
+        return run(options, pairs, imported=imported)
+
+    def test_agreement_of_the_voters(self, made):
+        assert len(made["labels"]) == 3354
+        assert made["labels"]["annotator_id"].nunique() == 65
+        rows = made["human_agreement"]
+        whole = rows[(rows["slice_by"] == "all") & (rows["annotators"] == "all")].set_index("labels")
+        assert whole.loc["all", "alpha"] == pytest.approx(0.4849, abs=5e-5)
+        assert (whole.loc["decisive", "n"], round(whole.loc["decisive", "value"], 4)) == (1550, 0.8271)
+        # One vote less than in the published 2,368 comparisons: a repeated vote counts once.
+        assert (whole.loc["all", "n"], round(whole.loc["all", "value"], 4)) == (2367, 0.6553)
+
+    def test_they_feed_the_ceiling_and_the_model_of_errors(self, made):
+        ceiling = made["human_ceiling"]
+        assert set(ceiling["comparison"]) == {
+            "annotator_annotator",
+            "annotator_adjudicated",
+            "annotator_dawid_skene",
+        }
+        assert len(made["likely_labels"]) == 1814
+        assert made["annotator_errors"]["annotator_id"].nunique() == 65
+
+    def test_the_own_round_is_not_theirs(self, made):
+        progress = made["label_progress"]
+        assert int(progress.loc[progress["scope"] == "all", "labelled"].sum()) == 0
+        assert made["adjudication_queue"].empty
+
+    def test_judges_are_read_beside_them(self, made):
+        pairs = made["pairs"]
+        pairs = pairs[pairs["reference_label"].isin(["A", "B"])].head(200).reset_index(drop=True)
+        labels = made["labels"][made["labels"]["pair_id"].isin(pairs["pair_id"])]
+        verdicts = pd.concat(
+            [
+                pd.DataFrame(
+                    {
+                        "pair_id": pairs["pair_id"],
+                        "judge_id": "majority",
+                        "protocol": "direct",
+                        "instrument_id": "i",
+                        "constraint": "none",
+                        "temperature": 0.0,
+                        "order": order,
+                        "repetition": 0,
+                        "outcome": "valid",
+                        "verdict": pairs["reference_label"],
+                    }
+                )
+                for order in ("AB", "BA")
+            ],
+            ignore_index=True,
+        )
+        verdicts = schemas.conform(verdicts, schemas.VERDICT_ROWS)
+        table = agreement_table(verdicts, pairs, labels, ReportingOptions(intervals={"resamples": 200}))
+        raw = table[
+            (table["statistic"] == "raw") & (table["slice_by"] == "all") & (table["view"] == "strict")
+        ]
+        kinds = {"human_human", "judge_human", "judge_adjudicated", "judge_dawid_skene", "judge_reference"}
+        assert set(raw["comparison"]) == kinds
+        pooled = raw[(raw["comparison"] == "judge_human") & (raw["against"] == "all annotators")].iloc[0]
+        assert pooled["n_items"] == 2 * len(labels)
+        assert pooled["value"] > pooled["ceiling"] > 0.5
 
 
 class TestDemonstration:

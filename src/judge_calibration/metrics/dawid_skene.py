@@ -111,6 +111,8 @@ def dawid_skene(
     >>> dawid_skene(votes, weights=[3, 1]).prevalence.round(3).tolist()
     [0.75, 0.25]
     """
+    from threadpoolctl import threadpool_limits
+
     given = np.asarray(votes, dtype=np.float64)
     labelled = given.sum(axis=(1, 2)) > 0
     k = given.shape[2]
@@ -123,12 +125,14 @@ def dawid_skene(
     belief = seen.sum(axis=1)
     belief = belief / belief.sum(axis=1, keepdims=True)
     converged, rounds = False, 0
-    prevalence, confusion = maximise(seen, belief * times[:, None], smoothing)
-    while rounds < limit and not converged:
-        rounds += 1
-        updated = expect(seen, prevalence, confusion)
-        converged = bool(np.abs(updated - belief).max() < tolerance)
-        belief = updated
+    # Small products, many times over: threads would wait for one another longer than they work.
+    with threadpool_limits(limits=1, user_api="blas"):
         prevalence, confusion = maximise(seen, belief * times[:, None], smoothing)
+        while rounds < limit and not converged:
+            rounds += 1
+            updated = expect(seen, prevalence, confusion)
+            converged = bool(np.abs(updated - belief).max() < tolerance)
+            belief = updated
+            prevalence, confusion = maximise(seen, belief * times[:, None], smoothing)
     posterior[labelled] = belief
     return DawidSkene(posterior, prevalence, confusion, rounds, converged)

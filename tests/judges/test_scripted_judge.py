@@ -26,8 +26,7 @@ def judged(folder, model, protocols=("direct",), pairs=PAIRS, **judge):
                     "judge_id": "scripted",
                     "model": model,
                     "protocols": list(protocols),
-                    "transport": {"transport": "scripted"},
-                    **judge,
+                    **({"transport": {"transport": "scripted"}} | judge),
                 }
             ]
         }
@@ -67,6 +66,28 @@ def test_malformed_replies_come_at_their_rate(tmp_path):
     assert (verdicts["outcome"] == "malformed").mean() == pytest.approx(0.25, abs=0.07)
 
 
+def test_a_planted_skill_is_found(tmp_path):
+    right = {pair: "AB"[n % 2] for n, pair in enumerate(PAIRS["pair_id"])}
+    key = tmp_path / "key.csv"
+    pd.DataFrame({"pair_id": right.keys(), "label": right.values()}).to_csv(key, index=False)
+    transport = {"transport": "scripted", "answer_key": str(key)}
+    for skill in (0.0, 0.8, 1.0):
+        verdicts = judged(
+            tmp_path / str(skill), f"scripted/skill={skill}", orders=["AB", "BA"], transport=transport
+        )
+        share = (verdicts["verdict"] == verdicts["pair_id"].map(right)).mean()
+        # 60 pairs: three standard errors are .16; none and all are exact.
+        assert share == pytest.approx(skill, abs=0.16 if skill == 0.8 else 0)
+
+
+def test_a_skill_without_an_answer_key_is_refused(tmp_path):
+    with pytest.raises(ScriptError, match=r"(?s)no answer key.*transport\.answer_key"):
+        judged(tmp_path, "scripted/skill=0.8", pairs=PAIRS.head(1))
+    transport = {"transport": "scripted", "answer_key": str(tmp_path / "nowhere.csv")}
+    with pytest.raises(ScriptError, match=r"nowhere\.csv cannot be read"):
+        judged(tmp_path, "scripted/skill=0.8", pairs=PAIRS.head(1), transport=transport)
+
+
 def test_every_protocol_is_answered_in_its_form(tmp_path):
     protocols = ["direct", "json_verdict_first", "json_cot", "xml_verdict_first", "xml_cot"]
     protocols += ["holistic", "decomposed", "reference_first", "geval", "flask", "pointwise"]
@@ -83,5 +104,5 @@ def test_the_same_plan_gives_the_same_bytes_anywhere(tmp_path):
 
 @pytest.mark.parametrize("model", ["scripted/noise=2", "scripted/bias=0.1", "scripted/noise=much"])
 def test_a_name_that_cannot_be_read_is_refused(model):
-    with pytest.raises(ScriptError, match="wanted position, noise or malformed"):
+    with pytest.raises(ScriptError, match="wanted position, noise, malformed or skill"):
         character_of(model)

@@ -108,6 +108,8 @@ class TransportOptions(Options):
     budget: BudgetOptions = BudgetOptions()
     """Caps for this judge."""
     embedded: EmbeddedOptions = EmbeddedOptions()
+    answer_key: str | None = None
+    """Scripted judges with a planted skill only: a CSV file (pair_id, label) that says what is right."""
 
     @model_validator(mode="after")
     def _needs_an_address(self) -> TransportOptions:

@@ -47,7 +47,7 @@ def open_transport(options: TransportOptions, key: str | None) -> Transport:
     if options.transport == "scripted":
         from judge_calibration.judges.transports.scripted import Scripted
 
-        return Scripted()
+        return Scripted(options.answer_key)
     from judge_calibration.judges.transports.litellm_road import LiteLLMRoad
 
     return LiteLLMRoad(options, key)

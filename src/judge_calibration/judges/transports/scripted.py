@@ -4,6 +4,7 @@ Everything that it does is in its model name, so that the name identifies the in
 
     scripted/steady                                  always right by its own lights, never noisy
     scripted/position=0.3,noise=0.1,malformed=0.02   a biased and noisy one
+    scripted/skill=0.8,position=0.2                  a biased one that mostly knows what is right
 
 Its own lights are a fixed preference for one candidate of each pair, drawn from the pair's name.
 
@@ -12,17 +13,21 @@ Its own lights are a fixed preference for one candidate of each pair, drawn from
 ``noise``      probability that a reply is turned round at temperature 1 (in proportion below;
                none at 0), drawn from the seed
 ``malformed``  share of replies that are no verdict, drawn from the request
+``skill``      share of pairs on which its own lights are right; what is right is said by the file that
+               the transport's ``answer_key`` names (columns pair_id, label)
 ``taste``      text mixed into the preferences: two judges of one taste agree
 =============  ==================================================================================
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from judge_calibration.errors import JudgeCalibrationError
@@ -46,6 +51,7 @@ class Character:
     position: float = 0.0
     noise: float = 0.0
     malformed: float = 0.0
+    skill: float | None = None
     taste: str = ""
 
 
@@ -55,7 +61,7 @@ def character_of(model: str) -> Character:
     Examples
     --------
     >>> character_of("scripted/position=0.3,noise=0.1")
-    Character(position=0.3, noise=0.1, malformed=0.0, taste='')
+    Character(position=0.3, noise=0.1, malformed=0.0, skill=None, taste='')
 
     Raises
     ------
@@ -75,10 +81,10 @@ def character_of(model: str) -> Character:
             share = float(value)
         except ValueError:
             share = -1.0
-        if key not in ("position", "noise", "malformed") or not 0 <= share <= 1:
+        if key not in ("position", "noise", "malformed", "skill") or not 0 <= share <= 1:
             raise ScriptError(
-                f"The scripted judge '{model}' has '{part}'; wanted position, noise or malformed with a "
-                "share from 0 to 1, or taste with a word.",
+                f"The scripted judge '{model}' has '{part}'; wanted position, noise, malformed or skill with "
+                "a share from 0 to 1, or taste with a word.",
                 "correct the judge's model",
             )
         values[key] = share
@@ -91,13 +97,39 @@ def _draw(*parts: object) -> float:
     return int.from_bytes(digest[:8], "big") / 2.0**64
 
 
-def shown_choice(character: Character, request: dict[str, Any], call: PlannedCall) -> str:
+def read_answer_key(path: str) -> dict[str, str]:
+    """Return what is right, by pair, from a CSV file with the columns pair_id and label (A, B or others).
+
+    Raises
+    ------
+    ScriptError
+        If there is no such file, or a column lacks.
+    """
+    try:
+        with Path(path).open(newline="", encoding="utf-8") as file:
+            rows = [(row["pair_id"], row["label"]) for row in csv.DictReader(file)]
+    except (OSError, KeyError) as error:
+        raise ScriptError(
+            f"The answer key {path} cannot be read ({type(error).__name__}: {error}); wanted a CSV file with "
+            "the columns pair_id and label.",
+            "correct transport.answer_key of the scripted judge",
+        ) from error
+    return {pair_id: label for pair_id, label in rows if label in ("A", "B")}
+
+
+def shown_choice(
+    character: Character, request: dict[str, Any], call: PlannedCall, key: Mapping[str, str] | None = None
+) -> str:
     """Return the label, A for the candidate shown first, that a judge of this character gives."""
     subject = (call.pair_id, call.step) if call.protocol == "attribute" else (call.pair_id,)
     if _draw("position", character.taste, *subject) < character.position:
         label = "A"
     else:
         prefers_a = _draw("taste", character.taste, *subject) < 0.5
+        right = (key or {}).get(call.pair_id)
+        if character.skill is not None and right is not None and call.protocol != "attribute":
+            knows = _draw("skill", request["model"], *subject) < character.skill
+            prefers_a = (right == "A") == knows
         label = "A" if prefers_a == (call.order != "BA") else "B"
     temperature = request.get("temperature")
     turned = character.noise * min(1.0, 1.0 if temperature is None else temperature)
@@ -107,15 +139,29 @@ def shown_choice(character: Character, request: dict[str, Any], call: PlannedCal
 
 
 class Scripted:
-    """Answers by rules."""
+    """Answers by rules.
+
+    Parameters
+    ----------
+    answer_key : str, optional
+        Path of the file that says what is right; a judge with ``skill`` needs it.
+    """
+
+    def __init__(self, answer_key: str | None = None) -> None:
+        self._key = read_answer_key(answer_key) if answer_key is not None else None
 
     async def complete(self, request: dict[str, Any], call: PlannedCall) -> Reply:
         """Answer at once. See :class:`~judge_calibration.judges.transports.base.Transport`."""
         character = character_of(request["model"])
+        if character.skill is not None and self._key is None:
+            raise ScriptError(
+                f"The scripted judge '{request['model']}' has a skill and no answer key.",
+                "name one: transport.answer_key, a CSV file with the columns pair_id and label",
+            )
         if _draw("malformed", call.call_id) < character.malformed:
             text = "It depends on the reader."
         else:
-            label = shown_choice(character, request, call)
+            label = shown_choice(character, request, call, self._key)
             text = phrase(label, request["messages"][-1]["content"], lambda name: _draw(call.call_id, name))
         size = sum(len(message["content"]) for message in request["messages"])
         answer = {"text": text, "prompt_tokens": size // 4 + 1, "completion_tokens": len(text) // 4 + 1}

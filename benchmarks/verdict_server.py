@@ -10,25 +10,30 @@ import asyncio
 import json
 import sys
 
-REPLY = json.dumps(
-    {
-        "id": "bench",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "A"}}],
-        "usage": {"prompt_tokens": 620, "completion_tokens": 1, "total_tokens": 621},
-    }
-).encode()
-RESPONSE = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(REPLY) + REPLY
-)
+
+def response(content: str) -> bytes:
+    """The whole HTTP response that says `content`."""
+    reply = json.dumps(
+        {
+            "id": "bench",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [
+                {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
+            ],
+            "usage": {"prompt_tokens": 620, "completion_tokens": 1, "total_tokens": 621},
+        }
+    ).encode()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(reply)
+    return head + reply
 
 
 class Verdicts(asyncio.Protocol):
     """One connection: reads whole requests by their Content-Length, answers each."""
 
     latency = 0.0
+    response = response("A")
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
@@ -53,11 +58,11 @@ class Verdicts(asyncio.Protocol):
 
     def answer(self) -> None:
         if not self.transport.is_closing():
-            self.transport.write(RESPONSE)
+            self.transport.write(self.response)
 
 
-async def serve(latency: float) -> None:
-    Verdicts.latency = latency
+async def serve(latency: float, content: str) -> None:
+    Verdicts.latency, Verdicts.response = latency, response(content)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(Verdicts, "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
@@ -68,4 +73,6 @@ async def serve(latency: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
-    asyncio.run(serve(parser.parse_args().latency))
+    parser.add_argument("--content", default="A", help="what each answer says")
+    options = parser.parse_args()
+    asyncio.run(serve(options.latency, options.content))

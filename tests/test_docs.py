@@ -340,7 +340,7 @@ class TestNames:
     def test_every_environment_is_described(self) -> None:
         text = (ROOT / "docs" / "environments.md").read_text("utf-8")
         there = {path.name for path in (ROOT / "conf").iterdir() if path.is_dir() and any(path.iterdir())}
-        described = set(re.findall(r"^\| `(\w+)` \|", text, re.M))
+        described = set(re.findall(r"^\| `([\w-]+)` \|", text, re.M))
         assert described - {"local"} == there - {"local"}
 
     def test_every_statistic_of_the_trust_table_is_defined_once(self) -> None:

@@ -184,6 +184,8 @@ def _longer(both: pd.DataFrame, pairs: pd.DataFrame, options: ReportingOptions) 
 def _controlled(both: pd.DataFrame, pairs: pd.DataFrame, options: ReportingOptions) -> pd.DataFrame:
     """Return what controlled changes do to the verdicts that both orders share, before and after."""
     known = pairs[pairs["manipulation"].notna() & pairs["pair_id"].isin(both["pair_id"])]
+    # Identity pairs have no side that was made better or worse.
+    known = known[known["manipulation"] != "identity"]
     columns = ["pair_id", "base_id", "manipulation", "modified", "reference_label", *_RESPONSES]
     first = both[(both["repetition"] == 0)].assign(
         verdict=both["verdict"].where(both["outcome"] == "valid").fillna("none")

@@ -172,6 +172,7 @@ def reweight_panel(panel: LabelledReads, budgets: Sequence[int], c: float = 1.0)
     """
     from threadpoolctl import threadpool_limits
 
+    items = np.array(panel.items, dtype=object)
     curves: list[dict[str, Any]] = []
     coefficients: list[pd.DataFrame] = []
     predictions: list[pd.DataFrame] = []
@@ -208,7 +209,7 @@ def reweight_panel(panel: LabelledReads, budgets: Sequence[int], c: float = 1.0)
             if known:
                 frame = pd.DataFrame(
                     {
-                        "pair_id": [panel.items[i] for i in one.test],
+                        "pair_id": items[one.test],
                         "base_id": panel.clusters[one.test],
                         "reference": reference,
                         "probability": probability,

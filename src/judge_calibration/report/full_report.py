@@ -9,6 +9,7 @@ import pandas as pd
 
 from judge_calibration.options.reporting import ReportingOptions
 from judge_calibration.report import sections
+from judge_calibration.report.adaptation_section import adaptation_section
 from judge_calibration.report.blocks import Block, Missing, Section, TableBlock
 from judge_calibration.report.page import render_page
 from judge_calibration.report.share_tables import share_block
@@ -68,7 +69,7 @@ def build_report(
         sections.outcomes_section(outcomes),
         _costs(tables),
         _attributes(tables),
-        _adaptation(tables),
+        adaptation_section(tables),
         _data(tables),
         _self_test(tables),
         sections.instrument_section(instruments),
@@ -472,29 +473,6 @@ def _attributes(tables: Mapping[str, pd.DataFrame]) -> Section:
         if frame is not None:
             blocks.append(_plain(name.replace("_", "-"), title, note, frame))
     return Section("attributes", "Attributes", lead, blocks)
-
-
-def _adaptation(tables: Mapping[str, pd.DataFrame]) -> Section:
-    lead = "What adapting a judge to a source's labels gains on held-out pairs."
-    frame = _some(tables, "adaptation_table")
-    missing = Missing("Nothing was adapted here:", "kedro run --pipeline adaptation")
-    if frame is None:
-        return Section("adaptation", "Adaptation", lead, [missing])
-    simulated = bool(frame["simulated"].any())
-    mark = "SIMULATED: " if simulated else ""
-    blocks: list[Block] = [
-        _plain(
-            "adaptation-table",
-            f"{mark}Accuracy before and after",
-            "Delta in percentage points with its paired interval; an unparsed verdict is wrong.",
-            frame,
-        )
-    ]
-    curve = _some(tables, "sample_efficiency")
-    if curve is not None:
-        note = "Standard deviation over resamples of the training pairs; it is not an interval."
-        blocks.append(_plain("efficiency-table", f"{mark}Accuracy by number of labels", note, curve))
-    return Section("adaptation", "Adaptation", lead, blocks)
 
 
 def _data(tables: Mapping[str, pd.DataFrame]) -> Section:

@@ -1,0 +1,502 @@
+"""The page's section on adaptation: advice first, then what was gained, what changed and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from judge_calibration.report import adaptation_figures as figures
+from judge_calibration.report.blocks import Block, FigureBlock, Missing, Prose, Section, TableBlock
+from judge_calibration.report.shortening import shortened
+from judge_calibration.report.wording import is_missing, percent, reason_text
+
+Tables = Mapping[str, pd.DataFrame]
+TABLES = (
+    "adaptation_table",
+    "adaptation_macro",
+    "sample_efficiency",
+    "method_comparison",
+    "adaptation_advice",
+    "adaptation_changes",
+    "adaptation_costs",
+    "adaptation_notes",
+    "rubric_diagnostics",
+    "reweighting_calibration",
+    "reweighting_reliability",
+)
+"""The tables that the section reads, under their dataset names."""
+
+_LEAD = (
+    "Whether a judge gets better on a source by learning from its labels, on pairs that were held out: by "
+    "reweighting its attribute reads, by fine-tuning, by a rubric. A verdict that was not given is wrong."
+)
+_COMMAND = "kedro run --env adapt"
+_STATISTICS = {
+    "T_direct": "T: trustworthy",
+    "C": "C: repeats itself",
+    "phi": "phi: flips with the order",
+    "A": "A: right",
+    "PR": "right in both orders",
+    "longer_chosen": "longer answer chosen",
+}
+_CONTROLLED = {
+    "modified_wins": "modified side wins",
+    "modified_minus_original": "modified minus original",
+    "worse_wins": "worse side wins",
+    "PR": "better side wins",
+}
+_FULL = "full"
+
+
+def adaptation_section(tables: Tables) -> Section:
+    """Return the section.
+
+    Parameters
+    ----------
+    tables : mapping of str to pandas.DataFrame
+        Those of TABLES; one that is absent or empty is left out, and what is missing says what brings it.
+    """
+    table = _some(tables, "adaptation_table")
+    if table is None:
+        return Section("adaptation", "Adaptation", _LEAD, [Missing("Nothing was adapted here:", _COMMAND)])
+    simulated = table["simulated"].astype(bool)
+    blocks: list[Block] = []
+    blocks += _part(tables, table[~simulated], False)
+    blocks += _missing(tables)
+    blocks += _part(tables, table[simulated], True)
+    return Section("adaptation", "Adaptation", _LEAD, blocks)
+
+
+def _some(tables: Tables, name: str) -> pd.DataFrame | None:
+    frame = tables.get(name)
+    return None if frame is None or frame.empty else frame
+
+
+def _own(tables: Tables, name: str, simulated: bool) -> pd.DataFrame | None:
+    """Return a table's real or SIMULATED rows; a table without the mark holds real ones."""
+    frame = _some(tables, name)
+    if frame is None:
+        return None
+    if "simulated" in frame.columns:
+        frame = frame[frame["simulated"].astype(bool) == simulated]
+    elif simulated:
+        return None
+    return None if frame.empty else frame
+
+
+def _part(tables: Tables, table: pd.DataFrame, simulated: bool) -> list[Block]:
+    if table.empty:
+        return []
+    blocks: list[Block] = []
+    advice = _own(tables, "adaptation_advice", simulated)
+    if advice is not None:
+        blocks.append(_advice(advice, simulated))
+    blocks.append(_gains(table, simulated))
+    macro = _own(tables, "adaptation_macro", simulated)
+    if macro is not None:
+        blocks.append(_macro(macro, simulated))
+    curves = _own(tables, "sample_efficiency", simulated)
+    if curves is not None and curves["accuracy"].notna().any():
+        blocks.append(_curves(curves, simulated))
+    if table.loc[table["budget"] == _FULL, "delta"].notna().sum() > 3:
+        blocks.append(_matrix(table, simulated))
+    if not simulated:
+        blocks += _changes(tables)
+        blocks += _methods(tables)
+        blocks += _rubrics(tables)
+    blocks += _reliability(tables, simulated)
+    return blocks
+
+
+def _mark(simulated: bool) -> tuple[str, str]:
+    """Return what stands before a title and in an id."""
+    return ("SIMULATED: ", "simulated-") if simulated else ("", "")
+
+
+def _table(id: str, title: str, note: str, rows: list[dict[str, str]], exact: pd.DataFrame) -> TableBlock:
+    shown, more = shortened(pd.DataFrame(rows))
+    return TableBlock(id, title, f"{note} {more}".strip(), shown, exact.reset_index(drop=True))
+
+
+def _figure(
+    id: str, title: str, note: str, alternative: str, figure: Any, table: TableBlock, simulated: bool
+) -> FigureBlock:
+    return FigureBlock(id, title, note, alternative, str(figure.to_json(engine="json")), table, simulated)
+
+
+def _points(row: Mapping[Any, Any], value: str, low: str, high: str) -> str:
+    if is_missing(row[value]):
+        return f"undefined: {reason_text(str(row['undefined']))}" if not is_missing(row["undefined"]) else "–"
+    text = f"{row[value]:+.1f}"
+    if is_missing(row[low]) or is_missing(row[high]):
+        reason = row.get("undefined", row.get("reason"))
+        return text if is_missing(reason) or not reason else f"{text}\n({reason_text(str(reason))})"
+    return f"{text}\n({row[low]:+.1f} to {row[high]:+.1f})"
+
+
+def _labels(budget: Any) -> str:
+    return "all" if str(budget) == _FULL else str(budget)
+
+
+def _advice(advice: pd.DataFrame, simulated: bool) -> TableBlock:
+    mark, slug = _mark(simulated)
+    rows = []
+    for row in advice.to_dict("records"):
+        used = row["advice"] == "use"
+        tried = f"{row['method']} with {_labels(row['budget'])} labels"
+        rows.append(
+            {
+                "Source": str(row["source"]),
+                "Judge": str(row["judge_id"]),
+                "Labels": f"{int(row['n_labels']):,}",
+                "Advice": f"use {tried}" if used else "no method earned its place",
+                "Expected gain (points)": _points(
+                    row | {"undefined": row["reason"]}, "expected_gain", "low", "high"
+                ),
+                "Best of": f"{tried} ({row['n_candidates']} tried)",
+            }
+        )
+    note = (
+        "A method is advised where its gain is above 0 with all that were tried counted in (Bonferroni); the "
+        "interval shown is its own, at 95 %. For a source with as many labels and pairs alike."
+    )
+    return _table(
+        f"{slug}advice-table", f"{mark}Which method for a source with so many labels", note, rows, advice
+    )
+
+
+def _gains(table: pd.DataFrame, simulated: bool) -> Block:
+    mark, slug = _mark(simulated)
+    rows = []
+    for row in table.to_dict("records"):
+        fewer = bool(row.get("fewer_than_budget", False))
+        rows.append(
+            {
+                "Source": str(row["source"]),
+                "Judge": str(row["judge_id"]),
+                "Method": str(row["method"]),
+                "Labels": _labels(row["budget"])
+                + (f"\n(only {row['n_train']} there)" if fewer else f"\n({row['n_train']})"),
+                "Held-out pairs": str(row["n_test"]),
+                "Before": percent(row["accuracy_base"]),
+                "After": percent(row["accuracy"]),
+                "Gain (points)": _points(row, "delta", "delta_low", "delta_high"),
+                "No verdict (before)": f"{percent(row['no_verdict'])} ({percent(row['no_verdict_base'])})",
+            }
+        )
+    note = "Accuracy over both orders; the gain with its paired 95 % interval over base tasks."
+    block = _table(f"{slug}gain-table", f"{mark}Accuracy before and after", note, rows, table)
+    known = table[table["delta"].notna()]
+    few = known.groupby(["judge_id", "source"]).ngroups <= 12
+    if known.empty or not few:
+        return block
+    alternative = "For each judge and source the gain of each method and budget; the values are in the table."
+    title = "What adaptation gains on held-out pairs"
+    return _figure(f"{slug}gains", title, note, alternative, figures.gains(known), block, simulated)
+
+
+def _macro(macro: pd.DataFrame, simulated: bool) -> TableBlock:
+    mark, slug = _mark(simulated)
+    rows = [
+        {
+            "Method": str(row["method"]),
+            "Labels": _labels(row["budget"]),
+            "Judges x sources": f"{row['n_judges']} x {row['n_sources']} ({row['n_cells']} cells)",
+            "Before": percent(row["accuracy_base"]),
+            "After": percent(row["accuracy"]),
+            "Gain (points)": _points(row, "delta", "delta_low", "delta_high"),
+        }
+        for row in macro.to_dict("records")
+    ]
+    note = "Mean over judge x source cells, each with equal weight."
+    return _table(f"{slug}macro-table", f"{mark}Mean over judges and sources", note, rows, macro)
+
+
+def _curves(curves: pd.DataFrame, simulated: bool) -> FigureBlock:
+    mark, slug = _mark(simulated)
+    rows = [
+        {
+            "Source": str(row["source"]),
+            "Method": str(row["method"]),
+            "Labels": _labels(row["budget"]),
+            "Accuracy": percent(row["accuracy"]),
+            "Spread over resamples": "–"
+            if is_missing(row["sd_over_resamples"])
+            else f"{100 * row['sd_over_resamples']:.1f}",
+            "Unadapted": percent(row["accuracy_base"]),
+            "Fits": f"{row['n_fits']} ({row['n_undefined']} undefined)",
+        }
+        for row in curves.to_dict("records")
+    ]
+    note = (
+        "Mean over judges (and over sources where it says all). Spread: standard deviation over resamples of "
+        "the training pairs, in points; it is not an interval, and one resample has none."
+    )
+    block = _table(f"{slug}efficiency-table", f"{mark}Accuracy by number of labels", note, rows, curves)
+    alternative = "Accuracy against the number of labels, a line a method; the values are in the table."
+    title = "Accuracy by number of labels"
+    return _figure(
+        f"{slug}efficiency", title, note, alternative, figures.efficiency(curves), block, simulated
+    )
+
+
+def _matrix(table: pd.DataFrame, simulated: bool) -> FigureBlock:
+    mark, slug = _mark(simulated)
+    full = table[table["budget"] == _FULL]
+    rows = []
+    sources = list(dict.fromkeys(full["source"]))
+    for (method, judge), own in full.groupby(["method", "judge_id"], sort=False):
+        by_source = {str(row["source"]): row for row in own.to_dict("records")}
+        rows.append(
+            {"Method": str(method), "Judge": str(judge)}
+            | {
+                source: _points(by_source[source], "delta", "delta_low", "delta_high")
+                if source in by_source
+                else "–"
+                for source in sources
+            }
+        )
+    note = "Gain in points with all labels, every judge on every source."
+    block = _table(f"{slug}matrix-table", f"{mark}Every judge on every source", note, rows, full)
+    alternative = "A grid of judges by sources with the gain in each cell; the values are in the table."
+    title = "Every judge on every source"
+    return _figure(f"{slug}matrix", title, note, alternative, figures.matrix(full), block, simulated)
+
+
+def _changes(tables: Tables) -> list[Block]:
+    frame = _some(tables, "adaptation_changes")
+    if frame is None:
+        return []
+    blocks: list[Block] = []
+    whole = frame[(frame["slice_by"] == "all") & frame["statistic"].isin(list(_STATISTICS))]
+    controlled = frame[(frame["slice_by"] == "manipulation") & frame["statistic"].isin(list(_CONTROLLED))]
+    # The same share under two names would be shown twice.
+    controlled = controlled[controlled["before"].notna() & controlled["after"].notna()]
+    for part, id, title, note, words in (
+        (
+            whole,
+            "changes",
+            "What adaptation does to T, C, phi and accuracy",
+            "Before and after on the same pairs; the change has its paired interval in the table. A judge "
+            "can gain accuracy and lose its order. Reweighting has no order: its phi is 0 by construction.",
+            _STATISTICS,
+        ),
+        (
+            controlled,
+            "controlled",
+            "What adaptation does to controlled changes and injection",
+            "Shares of pairs whose both orders agree on it. Where the modified side wins more for length, "
+            "the judge learned length; where the worse side wins more for injection, it is easier to fool.",
+            _CONTROLLED,
+        ),
+    ):
+        if part.empty:
+            continue
+        blocks.append(_change_block(part, id, title, note, words))
+    return blocks
+
+
+def _change_block(
+    part: pd.DataFrame, id: str, title: str, note: str, words: Mapping[str, str]
+) -> FigureBlock:
+    order = {name: number for number, name in enumerate(words)}
+    keys = ["judge_id", "source", "method", "budget"]
+    part = part.assign(_order=part["statistic"].map(order)).sort_values(
+        [*keys, "slice", "_order"], kind="stable"
+    )
+    exact = part.drop(columns="_order")
+    rows, names = [], []
+    for row in exact.to_dict("records"):
+        statistic = words[row["statistic"]]
+        place = "" if row["slice_by"] == "all" else f"{str(row['slice']).replace('_', ' ')}: "
+        method = f"{row['method']}, {_labels(row['budget'])}"
+        names.append((statistic, method) if not place else (place[:-2], f"{statistic}, {method}"))
+        rows.append(
+            {
+                "Adapted judge": f"{row['judge_id']} on {row['source']}\n"
+                f"{row['method']}, {_labels(row['budget'])} labels",
+                "Statistic": f"{place}{statistic}",
+                "Before": percent(row["before"]),
+                "After": percent(row["after"]),
+                "Change (points)": _change(row),
+                "Pairs": str(row["n_pairs"]),
+            }
+        )
+    block = _table(f"{id}-table", title, note, rows, exact)
+    shown, labels, more = _one_of_each(exact, names)
+    alternative = "For each statistic the share before and after adaptation; the values are in the table."
+    figure = figures.before_after(shown, labels)
+    return _figure(id, title, f"{note} {more}".strip(), alternative, figure, block, False)
+
+
+def _one_of_each(
+    frame: pd.DataFrame, names: Sequence[tuple[str, str]]
+) -> tuple[pd.DataFrame, list[str], str]:
+    """Return what a figure can hold: each method at its largest budget, of the first judge and source."""
+    first = frame.iloc[0]
+    rank = frame["budget"].map(lambda b: float("inf") if b == _FULL else float(b))
+    best = rank.groupby(frame["method"]).transform("max")
+    same = (frame["judge_id"] == first["judge_id"]) & (frame["source"] == first["source"])
+    keep = (same & (rank == best) & frame["before"].notna() & frame["after"].notna()).to_numpy()
+    kept = [name for name, chosen in zip(names, keep, strict=True) if chosen]
+    more = ""
+    if int(keep.sum()) < int(frame["before"].notna().sum()):
+        more = f"Drawn for {first['judge_id']} on {first['source']}, each method with most labels."
+    return frame[keep], [f"{name}<br><sup>{more_words}</sup>" for name, more_words in kept], more
+
+
+def _change(row: Mapping[Any, Any]) -> str:
+    if is_missing(row["change"]):
+        return f"undefined: {reason_text(str(row['reason']))}"
+    text = f"{100 * row['change']:+.1f}"
+    if is_missing(row["low"]) or is_missing(row["high"]):
+        return f"{text}\n({reason_text(str(row['reason']))})" if row["reason"] else text
+    return f"{text}\n({100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
+
+
+def _methods(tables: Tables) -> list[Block]:
+    blocks: list[Block] = []
+    comparison = _some(tables, "method_comparison")
+    if comparison is not None:
+        rows = [
+            {
+                "Source": str(row["source"]),
+                "Judge": str(row["judge_id"]),
+                "Labels": _labels(row["budget"]),
+                "Methods": f"{row['method_1']} less {row['method_2']}",
+                "Accuracy": f"{percent(row['accuracy_1'])}, {percent(row['accuracy_2'])}",
+                "Difference (points)": _points(row, "difference", "low", "high"),
+                "Pairs": str(row["n_test"]),
+            }
+            for row in comparison.to_dict("records")
+        ]
+        note = "Two methods with the same training pairs, on the held-out pairs that both judged."
+        blocks.append(_table("method-table", "Methods at equal labels", note, rows, comparison))
+    costs = _some(tables, "adaptation_costs")
+    if costs is not None:
+        rows = [
+            {
+                "Source": str(row["source"]),
+                "Judge": str(row["judge_id"]),
+                "Method": "unadapted" if row["method"] == "base" else str(row["method"]),
+                "Labels": "none" if row["budget"] == "none" else _labels(row["budget"]),
+                "Tokens to adapt": _count(row["adapt_tokens"]),
+                "Tokens a pair": _count(row["pair_tokens"]),
+                "In all": _count(row["total_tokens"]),
+                "Money in all": "–" if is_missing(row["total_money"]) else f"{row['total_money']:.4g}",
+                "Accuracy": percent(row["accuracy"]),
+                "Best at its cost": _best(row),
+            }
+            for row in costs.to_dict("records")
+        ]
+        pairs = int(costs["work_pairs"].iloc[0])
+        note = (
+            f"What adapting took and judging {pairs:,} new pairs in both orders would take. Tokens stand for "
+            "time too: seconds depend on the machine and are in the tables of attempts and the training log. "
+            "Best at its cost: nothing measured reaches as much for less."
+        )
+        blocks.append(_table("adaptation-cost-table", "Methods at equal cost", note, rows, costs))
+    return blocks
+
+
+def _count(value: Any) -> str:
+    return "not known" if is_missing(value) else f"{float(value):,.0f}"
+
+
+def _best(row: Mapping[Any, Any]) -> str:
+    words = []
+    for unit in ("tokens", "money"):
+        value = row[f"best_at_its_{unit}"]
+        words.append(f"{unit}: " + ("not known" if is_missing(value) else "yes" if value else "no"))
+    return ", ".join(words)
+
+
+def _rubrics(tables: Tables) -> list[Block]:
+    frame = _some(tables, "rubric_diagnostics")
+    if frame is None:
+        return []
+    rows = [
+        {
+            "Source": str(row["source"]),
+            "Judge": str(row["judge_id"]),
+            "Labels": f"{_labels(row['budget'])} ({row['n_train']})",
+            "Written by": "a person" if row["writer"] == "person" else str(row["writer"]),
+            "Words": str(row["words"]),
+            "Attributes named": str(row["named"]) if row["named"] else "none",
+            "Share of the strongest weights": percent(row["share_of_strongest"], 0),
+            "Same direction": percent(row["same_direction"], 0),
+            "State": "used" if is_missing(row["undefined"]) else reason_text(str(row["undefined"])),
+        }
+        for row in frame.to_dict("records")
+    ]
+    note = (
+        "Beside the weights that predict the training labels from the judge's own attribute reads. The texts "
+        "are files to read and to edit: data/06_models/rubric_texts."
+    )
+    return [_table("rubric-table", "What the rubrics say", note, rows, frame)]
+
+
+def _reliability(tables: Tables, simulated: bool) -> list[Block]:
+    summary = _own(tables, "reweighting_calibration", simulated)
+    curve = _own(tables, "reweighting_reliability", simulated)
+    if summary is None or curve is None:
+        return []
+    mark, slug = _mark(simulated)
+    rows = [
+        {
+            "Source": str(row["source"]),
+            "Judge": str(row["judge_id"]),
+            "Labels": _labels(row["budget"]),
+            "Brier score": f"{row['brier']:.3f}"
+            + (
+                ""
+                if is_missing(row["brier_low"])
+                else f"\n({row['brier_low']:.3f} to {row['brier_high']:.3f})"
+            ),
+            "Calibration error": f"{row['calibration_error']:.3f}",
+            "If it were calibrated": f"{row['expected_if_calibrated']:.3f}",
+            "Pairs": str(row["n_test"]),
+        }
+        for row in summary.to_dict("records")
+    ]
+    note = (
+        "Whether a reweighting's probability means what it says, on held-out pairs. Brier score: a constant "
+        "one half has .25. The calibration error is biased upwards; beside it what a calibrated model "
+        "would show."
+    )
+    block = _table(f"{slug}reliability-table", f"{mark}Probability of a reweighting", note, rows, summary)
+    full = curve[curve["budget"] == _FULL]
+    alternative = "Said probability against observed share, a line a judge and source; sizes say the n."
+    title = "Does a reweighting's probability mean what it says?"
+    return [
+        _figure(f"{slug}reliability", title, note, alternative, figures.reliability(full), block, simulated)
+    ]
+
+
+def _missing(tables: Tables) -> list[Block]:
+    """Say what could not be adapted, once a message, with the command that would bring it."""
+    notes = _some(tables, "adaptation_notes")
+    if notes is None:
+        return []
+    blocks: list[Block] = []
+    plain: list[str] = []
+    for message, part in notes.groupby("message", sort=False):
+        where = ", ".join(
+            dict.fromkeys(
+                " on ".join(str(row[name]) for name in ("judge_id", "source") if not is_missing(row[name]))
+                for row in part.to_dict("records")
+            )
+        )
+        methods = ", ".join(dict.fromkeys(str(m) for m in part["method"] if not is_missing(m)))
+        text = f"{methods.capitalize()}: {message}" if methods else str(message).capitalize()
+        text += f" ({where})." if where else "."
+        command = part["command"].iloc[0]
+        if is_missing(command) or not command:
+            plain.append(text)
+        else:
+            blocks.append(Missing(f"{text[:-1]}:", str(command)))
+    if plain:
+        blocks.insert(0, Prose(tuple(plain)))
+    return blocks

@@ -1,0 +1,192 @@
+"""The section on adaptation: real and SIMULATED apart, reasons and commands where nothing was adapted."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from judge_calibration.report import adaptation_figures as figures
+from judge_calibration.report.adaptation_section import adaptation_section
+from judge_calibration.report.blocks import FigureBlock, Missing, Prose, TableBlock
+
+
+def table_of(**changes):
+    row = {
+        "method": "rubric",
+        "judge_id": "j",
+        "protocol": "direct",
+        "source": "s",
+        "budget": "full",
+        "n_train": 90,
+        "fewer_than_budget": False,
+        "simulated": False,
+        "n_test": 30,
+        "n_clusters": 30,
+        "accuracy_base": 0.5,
+        "accuracy": 0.6,
+        "delta": 10.0,
+        "delta_low": -5.0,
+        "delta_high": 25.0,
+        "no_verdict_base": 0.0,
+        "no_verdict": 0.1,
+        "undefined": None,
+    }
+    return pd.DataFrame([row | changes])
+
+
+def advice_of(**changes):
+    row = {
+        "judge_id": "j",
+        "protocol": "direct",
+        "source": "s",
+        "n_labels": 90,
+        "advice": "no method earned",
+        "method": "rubric",
+        "budget": "full",
+        "expected_gain": 10.0,
+        "low": -5.0,
+        "high": 25.0,
+        "earned_low": -9.0,
+        "n_candidates": 3,
+        "reason": None,
+        "simulated": False,
+    }
+    return pd.DataFrame([row | changes])
+
+
+def change_of(statistic, before, after, slice_by="all", name="all", **changes):
+    row = {
+        "method": "rubric",
+        "judge_id": "j",
+        "protocol": "direct",
+        "source": "s",
+        "budget": "full",
+        "slice_by": slice_by,
+        "slice": name,
+        "statistic": statistic,
+        "before": before,
+        "after": after,
+        "change": after - before,
+        "low": -0.1,
+        "high": 0.3,
+        "n_pairs": 30,
+        "n_clusters": 30,
+        "reason": "",
+    }
+    return row | changes
+
+
+def texts(block):
+    return " ".join(" ".join(row) for row in block.rows)
+
+
+def test_nothing_adapted_says_what_brings_it():
+    (block,) = adaptation_section({}).blocks
+    assert isinstance(block, Missing)
+    assert block.command.startswith("kedro run")
+
+
+def test_the_advice_comes_first_and_no_method_is_an_answer():
+    section = adaptation_section({"adaptation_table": table_of(), "adaptation_advice": advice_of()})
+    first = section.blocks[0]
+    assert isinstance(first, TableBlock)
+    assert "no method earned its place" in texts(first)
+    assert "+10.0\n(-5.0 to +25.0)" in texts(first)
+
+
+def test_a_method_that_earned_its_place_is_named_with_its_labels():
+    advice = advice_of(advice="use", budget="64", low=2.0, earned_low=1.0)
+    section = adaptation_section({"adaptation_table": table_of(), "adaptation_advice": advice})
+    assert "use rubric with 64 labels" in texts(section.blocks[0])
+
+
+def test_real_and_simulated_numbers_never_share_a_block():
+    both = pd.concat([table_of(), table_of(simulated=True, judge_id="SIMULATED-judge-1", delta=33.0)])
+    section = adaptation_section({"adaptation_table": both})
+    drawn = [block for block in section.blocks if isinstance(block, FigureBlock)]
+    assert [block.simulated for block in drawn] == [False, True]
+    assert "SIMULATED" not in texts(drawn[0].table)
+    assert drawn[1].table.title.startswith("SIMULATED")
+
+
+def test_undefined_gains_show_their_reason_and_are_not_drawn():
+    rows = table_of(
+        delta=float("nan"), delta_low=float("nan"), accuracy=float("nan"), undefined="one_class_only"
+    )
+    (block,) = adaptation_section({"adaptation_table": rows}).blocks
+    assert isinstance(block, TableBlock)
+    assert "undefined: one class only" in texts(block)
+
+
+def test_a_budget_above_the_labels_says_how_many_there_were():
+    rows = table_of(budget="64", n_train=40, fewer_than_budget=True)
+    block = adaptation_section({"adaptation_table": rows}).blocks[0]
+    assert "only 40 there" in texts(block.table)
+
+
+def test_changes_and_controlled_changes_have_a_figure_each():
+    changes = pd.DataFrame(
+        [
+            change_of("phi", 0.4, 0.1),
+            change_of("C", float("nan"), float("nan"), reason="undefined_in_one_cell"),
+            change_of("modified_wins", 0.2, 0.9, "manipulation", "length"),
+            change_of("worse_wins", 0.2, 0.1, "manipulation", "injection"),
+        ]
+    )
+    section = adaptation_section({"adaptation_table": table_of(), "adaptation_changes": changes})
+    by_id = {block.id: block for block in section.blocks if isinstance(block, FigureBlock)}
+    assert {"changes", "controlled"} <= set(by_id)
+    assert "-30.0\n(-10.0 to +30.0)" in texts(by_id["changes"].table)
+    assert "length: modified side wins" in texts(by_id["controlled"].table)
+    drawn = json.loads(by_id["controlled"].figure)
+    assert any("injection" in str(trace.get("y")) for trace in drawn["data"])
+
+
+def test_notes_become_messages_and_commands():
+    notes = pd.DataFrame(
+        [
+            {
+                "method": "sft",
+                "reason": "not_asked_for",
+                "message": "no judge was fine-tuned",
+                "command": "kedro run --env sft",
+            },
+            {"source": "tiny", "reason": "x", "message": "source tiny has 5 pairs", "command": None},
+        ]
+    ).reindex(columns=["method", "judge_id", "source", "budget", "reason", "message", "command"])
+    section = adaptation_section({"adaptation_table": table_of(), "adaptation_notes": notes})
+    missing = [block for block in section.blocks if isinstance(block, Missing)]
+    prose = [block for block in section.blocks if isinstance(block, Prose)]
+    assert missing[0].command == "kedro run --env sft"
+    assert "tiny" in prose[0].paragraphs[0]
+
+
+class TestFigures:
+    def test_budgets_are_in_the_order_of_their_size(self):
+        curves = pd.DataFrame(
+            {
+                "method": "reweighting",
+                "source": "s",
+                "budget": ["256", "32", "full", "64"],
+                "accuracy": [0.6, 0.5, 0.7, 0.55],
+                "accuracy_base": 0.5,
+                "sd_over_resamples": [0.01, 0.02, float("nan"), 0.02],
+                "n_fits": 3,
+            }
+        )
+        trace = figures.efficiency(curves).data[0]
+        assert list(trace.x) == ["32", "64", "256", "full"]
+        assert list(trace.y) == [50.0, 55.0, 60.0, 70.0]
+
+    def test_the_matrix_holds_what_the_table_holds(self):
+        rows = pd.concat(
+            [table_of(judge_id=j, source=s, delta=d) for j, s, d in (("x", "a", 1.0), ("y", "b", -2.0))]
+        )
+        grid = figures.matrix(rows).data[0].z
+        assert [list(line) for line in grid] == [[1.0, None], [None, -2.0]]
+
+    @pytest.mark.parametrize("low", [float("nan"), 5.0])
+    def test_a_gain_without_an_interval_has_no_bar(self, low):
+        rows = table_of(delta=10.0, delta_low=low, delta_high=20.0)
+        bars = figures.gains(rows).data[0].error_x
+        assert bars.arrayminus[0] == (0.0 if low != low else 5.0)

@@ -129,6 +129,19 @@ class RunHooks:
             _logger.error("The manifest of this run could not be completed. %s", failure)
 
 
+class SimulationHooks:
+    """Marks whatever an environment with a simulated panel makes: tables, documents, figures and pages."""
+
+    @hook_impl
+    def after_catalog_created(self, catalog: CatalogProtocol, parameters: dict[str, Any]) -> None:
+        """Give every dataset the word SIMULATED where the panel of annotators is simulated."""
+        options = parameters.get("params:annotation")
+        if options is not None and hasattr(options, "simulation") and options.simulation.enabled:
+            from judge_calibration.datasets.marks import mark_catalog
+
+            mark_catalog(catalog, "SIMULATED")
+
+
 def refuse_parallel_runner(runner: str) -> None:
     """Refuse the runner whose processes would not see one another's files and locks.
 

@@ -3,9 +3,9 @@
 https://docs.kedro.org/en/stable/configure/project_settings/
 """
 
-from judge_calibration.hooks import RunHooks
+from judge_calibration.hooks import RunHooks, SimulationHooks
 
-HOOKS = (RunHooks(),)
+HOOKS = (RunHooks(), SimulationHooks())
 
 # An environment changes only what it names: without "soft" it would replace every block that it touches.
 CONFIG_LOADER_ARGS = {

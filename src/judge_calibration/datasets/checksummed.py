@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kedro.io.core import AbstractVersionedDataset, DatasetError, VersionNotFoundError
 
+from judge_calibration.datasets.marks import marked
 from judge_calibration.runs import files, versions
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ class Checksummed(_Base):
     preview) is the parent's.
     """
 
+    mark: str | None = None
+    """A word that everything saved carries (marks.marked); null: nothing is added."""
+
     def _write(self, data: Any, file: BinaryIO) -> None:
         """Write the data to an open binary file, the same bytes for the same data on every run."""
         raise NotImplementedError
@@ -34,6 +38,8 @@ class Checksummed(_Base):
     def save(self, data: Any) -> None:
         """Write the data, then its checksum."""
         path = self._local(self._get_save_path())
+        if self.mark is not None:
+            data = marked(data, self.mark)
         self._write_beside(data, path)
         files.write_checked(path, lambda file: self._write(data, file))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -218,9 +219,9 @@ def _comparisons(
         pair, verdict = units.pair[own], units.reduced[own]
         for people in crowds:
             # Every label of every annotator, one by one: what the ceiling is for people themselves.
-            row, who = np.nonzero(people.primary[pair] >= 0)
+            row, rater = np.nonzero(people.primary[pair] >= 0)
             if len(row):
-                label = people.primary[pair[row], who]
+                label = people.primary[pair[row], rater]
                 name = f"judge_{people.kind}"
                 yield Comparison(source, name, "all annotators", cell, pair[row], label, verdict[row])
         for comparison, against, label in targets:
@@ -324,12 +325,15 @@ def _slice_rows(
     cluster: Ints,
     resamples: Resamples,
     options: ReportingOptions,
-) -> list[pd.DataFrame]:
-    """Return the rows of one comparison in one view."""
+) -> list[Block]:
+    """Return the rows of one comparison in one view, a block a slice."""
     kept = np.ones(len(one.pair), dtype=bool)
     if view == "policy":
         kept = (one.column == A) | (one.column == B)
-    frames = []
+    blocks: list[Block] = []
+    cell = {
+        column: None if one.cell < 0 else judgments.cells[column].iloc[one.cell] for column in CELL_COLUMNS
+    }
     used: Ints | None = None
     for by, name, inside in slices:
         there = kept & inside[one.pair]
@@ -348,32 +352,43 @@ def _slice_rows(
             for statistic, value in zip(_NAMES, found.value, strict=True)
         ]
         row_sums = total.sum(axis=1)[: len(schemas.VERDICTS)]
-        frame = pd.DataFrame(
-            {
-                "statistic": _NAMES,
-                "value": found.value,
-                "low": found.low,
-                "high": found.high,
-                "method": found.method.astype(object),
-                "jackknife_se": found.se,
-                "n_items": np.r_[np.repeat(total.sum(), 3), row_sums],
-                "n_pairs": len(np.unique(one.pair[there])),
-                "n_clusters": found.clusters,
-                "reason": reasons,
-                "interval_reason": found.reason.astype(object),
-            }
-        )
+        block: Block = {
+            "statistic": list(_NAMES),
+            "value": list(found.value),
+            "low": list(found.low),
+            "high": list(found.high),
+            "method": list(found.method),
+            "jackknife_se": list(found.se),
+            "n_items": [*np.repeat(total.sum(), 3), *row_sums],
+            "n_pairs": [len(np.unique(one.pair[there]))] * len(_NAMES),
+            "n_clusters": list(found.clusters),
+            "reason": reasons,
+            "interval_reason": list(found.reason),
+        }
         if view == "policy":
-            frame = frame[frame["statistic"] == "raw"]
             share = _coverage(there, inside[one.pair], cluster[one.pair], resamples, options)
             share["n_pairs"] = len(np.unique(one.pair[inside[one.pair]]))
-            frame = pd.concat([frame, share], ignore_index=True)
-        frames.append(frame.assign(view=view, slice_by=by, slice=name))
-    for frame in frames:
-        frame["source"], frame["comparison"], frame["against"] = one.source, one.comparison, one.against
-        for column in CELL_COLUMNS:
-            frame[column] = None if one.cell < 0 else judgments.cells[column].iloc[one.cell]
-    return frames
+            # Of what is kept only the raw agreement; beside it how much that is.
+            block = {column: [values[0], share[column].iloc[0]] for column, values in block.items()}
+        whose: dict[str, Any] = {"source": one.source, "comparison": one.comparison, "against": one.against}
+        whose |= {"view": view, "slice_by": by, "slice": name} | cell
+        size = len(block["statistic"])
+        blocks.append(block | {column: [value] * size for column, value in whose.items()})
+    return blocks
+
+
+Block = dict[str, list[Any]]
+"""Some rows of a table by column. Thousands of small frames would take longer than what they hold."""
+
+
+def _joined(blocks: list[Block], columns: tuple[str, ...]) -> pd.DataFrame:
+    """Return the rows of all blocks as one typed table; a column that a block lacks is null there."""
+    data: Block = {column: [] for column in columns}
+    for block in blocks:
+        size = len(next(iter(block.values())))
+        for column, values in data.items():
+            values += block.get(column) or [None] * size
+    return _typed(pd.DataFrame({c: pd.Series(v, dtype="object") for c, v in data.items()}), columns)
 
 
 def _alpha_rows(
@@ -561,7 +576,7 @@ def agreement_table(
 
     chosen = options or ReportingOptions()
     judgments, crowds = _prepare(verdicts, pairs, labels)
-    frames: list[pd.DataFrame] = []
+    blocks: list[Block] = []
     with threadpool_limits(limits=1, user_api="blas"):
         for source, member in _sources(judgments):
             codes = cluster_codes(judgments.pairs.loc[member, "base_id"])
@@ -573,27 +588,24 @@ def agreement_table(
             for people in crowds:
                 pooled = _alpha_rows(people, member, slices, cluster, resamples, source, chosen)
                 if len(pooled):
-                    frames.append(pooled)
+                    blocks.append({column: list(pooled[column]) for column in pooled.columns})
                     raw = pooled[pooled["statistic"] == "raw"]
                     for by, name, value in raw[["slice_by", "slice", "value"]].itertuples(index=False):
                         ceilings[people.kind, by, name] = value
             for one in _comparisons(judgments, chosen, crowds, member, source, cluster):
                 views = ("strict",) if one.cell < 0 else ("strict", "policy")
                 for view in views:
-                    for frame in _slice_rows(judgments, one, view, slices, cluster, resamples, chosen):
+                    for block in _slice_rows(judgments, one, view, slices, cluster, resamples, chosen):
                         if one.cell >= 0 and one.comparison != "judge_reference":
                             kind = next(
                                 (p.kind for p in crowds if f"judge_{p.kind}" in one.comparison), "human"
                             )
-                            key = (kind, frame["slice_by"].iloc[0], frame["slice"].iloc[0])
-                            ceiling = ceilings.get(key, np.nan)
-                            frame["ceiling"] = np.where(frame["statistic"] == "raw", ceiling, np.nan)
-                        frames.append(frame)
-    if not frames:
-        return _typed(pd.DataFrame({column: [] for column in AGREEMENT_COLUMNS}), AGREEMENT_COLUMNS)
-    # Typed once for all: typing each of thousands of small frames takes longer than counting them.
-    plain = [frame.astype(object) for frame in frames]
-    return _typed(pd.concat(plain, ignore_index=True), AGREEMENT_COLUMNS)
+                            ceiling = ceilings.get((kind, block["slice_by"][0], block["slice"][0]), np.nan)
+                            block["ceiling"] = [
+                                ceiling if statistic == "raw" else np.nan for statistic in block["statistic"]
+                            ]
+                        blocks.append(block)
+    return _joined(blocks, AGREEMENT_COLUMNS)
 
 
 def confusion_table(
@@ -619,7 +631,7 @@ def confusion_table(
     chosen = options or ReportingOptions()
     judgments, crowds = _prepare(verdicts, pairs, labels)
     k = len(schemas.VERDICTS)
-    frames: list[pd.DataFrame] = []
+    blocks: list[Block] = []
     for source, member in _sources(judgments):
         slices = _slices(judgments, member)
         cluster = np.full(len(judgments.pairs), -1, dtype=np.int64)
@@ -632,20 +644,18 @@ def confusion_table(
                 flat = np.bincount(one.row[there] * _K + one.column[there], minlength=_K * _K)
                 counts = flat.reshape(_K, _K)[:k]
                 percent = 100 * ratio(counts, counts.sum(axis=1, keepdims=True))
-                frame = pd.DataFrame(
-                    {
-                        "row_label": np.repeat(np.array(schemas.VERDICTS, dtype=object), _K),
-                        "column_label": np.tile(np.array(LABELS, dtype=object), k),
-                        "count": counts.reshape(-1),
-                        "row_percent": percent.reshape(-1),
-                    }
-                ).assign(
-                    source=source, comparison=one.comparison, against=one.against, slice_by=by, slice=name
-                )
+                whose: dict[str, Any] = {
+                    "source": source,
+                    "comparison": one.comparison,
+                    "against": one.against,
+                }
+                whose |= {"slice_by": by, "slice": name}
                 for column in CELL_COLUMNS:
-                    frame[column] = None if one.cell < 0 else judgments.cells[column].iloc[one.cell]
-                frames.append(frame)
-    if not frames:
-        return _typed(pd.DataFrame({column: [] for column in CONFUSION_COLUMNS}), CONFUSION_COLUMNS)
-    plain = [frame.astype(object) for frame in frames]
-    return _typed(pd.concat(plain, ignore_index=True), CONFUSION_COLUMNS)
+                    whose[column] = None if one.cell < 0 else judgments.cells[column].iloc[one.cell]
+                block: Block = {column: [value] * counts.size for column, value in whose.items()}
+                block["row_label"] = [label for label in schemas.VERDICTS for _ in LABELS]
+                block["column_label"] = [*LABELS] * k
+                block["count"] = counts.ravel().tolist()
+                block["row_percent"] = percent.ravel().tolist()
+                blocks.append(block)
+    return _joined(blocks, CONFUSION_COLUMNS)

@@ -11,10 +11,13 @@ from judge_calibration.metrics.authority import AUTHORITY_COLUMNS
 from judge_calibration.metrics.set_shifts import set_shifts
 from judge_calibration.metrics.win_rates import WIN_RATE_COLUMNS
 from judge_calibration.options.reporting import RegionOptions
-from judge_calibration.report import figures, full_report, sections
+from judge_calibration.report import figures, sections
 from judge_calibration.report.answers import answer_for
+from judge_calibration.report.authority_section import authority_section
 from judge_calibration.report.blocks import packed_csv
+from judge_calibration.report.costs_section import outcomes_section
 from judge_calibration.report.page import render_page
+from judge_calibration.report.people_section import people_section
 from judge_calibration.report.wording import share_with_interval
 
 METRICS = [
@@ -119,7 +122,7 @@ class TestPage:
         parts = [
             sections.trust_section(trust, regions),
             sections.slices_section(trust),
-            sections.outcomes_section(outcomes),
+            outcomes_section({"trust_table": trust, "outcome_table": outcomes}),
             sections.instrument_section({"id": {"system_prompt": f"</script>{evil}"}}),
             sections.limits_section(sections.LIMITS),
         ]
@@ -183,12 +186,14 @@ def test_the_page_shows_the_shift_between_the_sets_and_the_refused_win_rates():
     pairs = pd.DataFrame({"pair_id": ["p1", "p2"], "domain": ["law", "art"], "question": ["a", "b"]})
     authority = pd.DataFrame([dict.fromkeys(AUTHORITY_COLUMNS, "x")])
     authority = authority.assign(earned=False, reason="no_pairs", rule="ours", temperature=0.0)
-    section = full_report._authority(
-        {"authority": authority, "calibration_shift": set_shifts(verdicts, pairs)}
-    )
+    tables = {
+        "authority": authority,
+        "calibration_shift": set_shifts(verdicts, pairs),
+        "trust_table": pd.DataFrame([trust_row()]),
+    }
+    section = authority_section(tables)
     assert "shift-table" in {block.id for block in section.blocks if block.kind == "table"}
     refused = pd.DataFrame([dict.fromkeys(WIN_RATE_COLUMNS)]).assign(reason="no_settled_labels")
-    section = full_report._people({"prediction_powered": refused})
-    shown = [block.shown.to_string() for block in section.blocks if block.kind == "table"]
-    assert len(shown) == 1
-    assert "no_settled_labels" in shown[0]
+    section = people_section({"prediction_powered": refused, "trust_table": pd.DataFrame([trust_row()])})
+    missing = [block.what for block in section.blocks if block.kind == "missing"]
+    assert any("no settled labels" in what for what in missing)

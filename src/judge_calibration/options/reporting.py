@@ -262,6 +262,30 @@ class WinRateOptions(Options):
     differences_up_to: int = Field(default=45, ge=0)
 
 
+class AuditOptions(Options):
+    """Which judgments a person is asked to look at.
+
+    Parameters
+    ----------
+    size : int
+        Judge and pair combinations that are put into packets and on the page; the table has all.
+    stratify_by : tuple of str
+        Columns of `pairs`; the queue is spread over their values within each reason.
+    low_confidence : float
+        Valid verdicts whose confidence (stated, or the probability of the chosen label) lies below it.
+    judgments_per_item : int
+        Judgments of one judge and pair whose raw request and reply the page shows.
+    seed : int
+        Breaks ties between equally pressing ones.
+    """
+
+    size: int = Field(default=60, ge=1, le=2_000)
+    stratify_by: tuple[str, ...] = ("domain",)
+    low_confidence: float = Field(default=0.6, ge=0, le=1)
+    judgments_per_item: int = Field(default=6, ge=1, le=100)
+    seed: int = Field(default=7, ge=0)
+
+
 class ReportingOptions(Options):
     """All parameters of the pipeline `reporting`."""
 
@@ -276,6 +300,7 @@ class ReportingOptions(Options):
     confidence: ConfidenceOptions = ConfidenceOptions()
     selective: SelectiveOptions = SelectiveOptions()
     win_rates: WinRateOptions = WinRateOptions()
+    audit: AuditOptions = AuditOptions()
     variance: VarianceOptions = VarianceOptions()
     rule: DecisionRule | None = None
     """The decision rule that slices are judged by; without one no slice is earned."""

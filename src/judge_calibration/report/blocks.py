@@ -6,7 +6,7 @@ import base64
 import gzip
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -54,6 +54,8 @@ class TableBlock:
         Text cells, as a person reads them; the first column names the row.
     exact : pandas.DataFrame
         What the download holds.
+    simulated : bool
+        Marks the table SIMULATED.
     """
 
     id: str
@@ -61,6 +63,7 @@ class TableBlock:
     note: str
     shown: pd.DataFrame
     exact: pd.DataFrame
+    simulated: bool = False
     kind: str = field(default="table", init=False)
 
     @cached_property
@@ -104,6 +107,60 @@ class FigureBlock:
 
 
 @dataclass(frozen=True)
+class MapCell:
+    """One cell of a map: what it says, in words first and in a tone second."""
+
+    text: str
+    tone: str
+
+
+@dataclass(frozen=True)
+class MapBlock:
+    """A map of slices: a row a slice, a column a criterion, each cell worded and toned.
+
+    Attributes
+    ----------
+    title, note : str
+        Whose map it is; the rule in a line.
+    columns : tuple of str
+        Heads of the columns after the first.
+    lines : tuple of (str, tuple of MapCell)
+        Slice, and what is said of it.
+    table : TableBlock
+        The numbers behind it, to download.
+    open : bool
+        Whether it is unfolded at first.
+    """
+
+    id: str
+    title: str
+    note: str
+    columns: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[MapCell, ...]], ...]
+    table: TableBlock
+    open: bool = True
+    simulated: bool = False
+    kind: str = field(default="map", init=False)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Definitions, each with an anchor that figures and tables link to."""
+
+    terms: tuple[Any, ...]
+    kind: str = field(default="terms", init=False)
+
+
+@dataclass(frozen=True)
+class FileLink:
+    """Another page that lies beside this one, by its file name."""
+
+    text: str
+    href: str
+    kind: str = field(default="link", init=False)
+
+
+@dataclass(frozen=True)
 class Missing:
     """What a section lacks and the command that would bring it."""
 
@@ -112,14 +169,44 @@ class Missing:
     kind: str = field(default="missing", init=False)
 
 
-Block = Prose | TableBlock | FigureBlock | Missing
+Block = Prose | TableBlock | FigureBlock | MapBlock | Terms | FileLink | Missing
+
+
+def tables_of(block: Block) -> tuple[TableBlock, ...]:
+    """Return the tables whose numbers a block offers."""
+    if isinstance(block, TableBlock):
+        return (block,)
+    return (block.table,) if isinstance(block, (FigureBlock, MapBlock)) else ()
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page."""
+    """A section of the page.
+
+    Attributes
+    ----------
+    terms : tuple of str
+        Ids of the definitions that its figures and tables link to; those of the glossary by default.
+    """
 
     id: str
     title: str
     lead: str
     blocks: Sequence[Block]
+    terms: tuple[str, ...] = ()
+
+
+def marked(section: Section, simulated: bool) -> Section:
+    """Return the section with every figure, table and map marked SIMULATED, if it is."""
+    if not simulated:
+        return section
+    blocks = [_marked(block) for block in section.blocks]
+    return replace(section, blocks=blocks)
+
+
+def _marked(block: Block) -> Block:
+    if isinstance(block, TableBlock):
+        return replace(block, simulated=True)
+    if isinstance(block, (FigureBlock, MapBlock)):
+        return replace(block, simulated=True, table=replace(block.table, simulated=True))
+    return block

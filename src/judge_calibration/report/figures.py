@@ -35,7 +35,8 @@ OUTCOME_COLOURS = {
 }
 
 
-def _blank(height: int) -> go.Figure:
+def blank(height: int) -> go.Figure:
+    """Return an empty figure of the page's look, `height` pixels high."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -65,7 +66,7 @@ def trust_plane(rows: pd.DataFrame, regions: RegionOptions) -> go.Figure:
     regions : RegionOptions
         Where the regions end.
     """
-    figure = _blank(430)
+    figure = blank(430)
     c, phi = 100 * regions.min_consistency, 100 * regions.max_flip_rate
     corners = (
         (c, 104, -4, phi, "trustworthy", "rgba(0,158,115,.14)"),
@@ -106,7 +107,7 @@ def iso_trust(rows: pd.DataFrame) -> go.Figure:
     """
     import plotly.graph_objects as go
 
-    figure = _blank(430)
+    figure = blank(430)
     consistency = np.linspace(0.01, 1, 100)
     for tenths in range(1, 10):
         curve = iso_trust_curve(tenths / 10, consistency)
@@ -184,8 +185,8 @@ def ceiling(rows: pd.DataFrame) -> go.Figure:
     """
     import plotly.graph_objects as go
 
-    figure = _blank(130 + 46 * max(1, len(rows)))
-    names = [_wrapped(cell_name(row.to_dict())) for _, row in rows.iterrows()]
+    figure = blank(130 + 46 * max(1, len(rows)))
+    names = [wrapped(cell_name(row.to_dict())) for _, row in rows.iterrows()]
     marks = (
         ("T_direct", "T: repeated, order-proof and right", "#0072B2", "diamond", 12),
         ("A", "A: right", "#D55E00", "circle", 11),
@@ -227,7 +228,8 @@ def ceiling(rows: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def _wrapped(name: str) -> str:
+def wrapped(name: str) -> str:
+    """Return a name with all after its first comma small, on a line below."""
     head, _, rest = name.partition(", ")
     return f"{head}<br><sup>{rest}</sup>" if rest else head
 
@@ -243,7 +245,7 @@ def outcomes(counts: pd.DataFrame) -> go.Figure:
     import plotly.graph_objects as go
 
     cells = list(dict.fromkeys(counts["cell"]))
-    figure = _blank(120 + 42 * max(1, len(cells)))
+    figure = blank(120 + 42 * max(1, len(cells)))
     for outcome, colour in OUTCOME_COLOURS.items():
         part = counts[(counts["outcome"] == outcome) & (counts["n"] > 0)]
         if part.empty:
@@ -251,7 +253,7 @@ def outcomes(counts: pd.DataFrame) -> go.Figure:
         figure.add_trace(
             go.Bar(
                 x=100 * part["share"],
-                y=[_wrapped(name) for name in part["cell"]],
+                y=[wrapped(name) for name in part["cell"]],
                 name=outcome.replace("_", " "),
                 orientation="h",
                 marker={"color": colour},
@@ -260,8 +262,11 @@ def outcomes(counts: pd.DataFrame) -> go.Figure:
             )
         )
     figure.update_layout(
-        barmode="stack", legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "traceorder": "normal"}
+        barmode="stack",
+        bargap=0.35,
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
     )
-    figure.update_xaxes(title="share of judgments (%)", range=[0, 100])
+    figure.update_xaxes(title="share of judgments (%)", range=[0, 101])
     figure.update_yaxes(autorange="reversed", type="category")
     return figure

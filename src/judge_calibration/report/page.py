@@ -6,13 +6,32 @@ import base64
 import gzip
 from collections.abc import Sequence
 from importlib import resources
+from typing import TYPE_CHECKING
 
 from judge_calibration.report.answers import Answer
-from judge_calibration.report.blocks import FigureBlock, Section, TableBlock
+from judge_calibration.report.blocks import FigureBlock, Section, tables_of
+from judge_calibration.report.glossary import GLOSSARY, terms_of
+
+if TYPE_CHECKING:
+    import jinja2
 
 
-def _packaged(name: str) -> str:
+def packaged(name: str) -> str:
+    """Return a file of the folder `templates` as text."""
     return resources.files("judge_calibration.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def templates() -> jinja2.Environment:
+    """Return the page templates: every text is escaped, a name that is not given is an error."""
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(packaged),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def _plotly_library() -> str:
@@ -45,32 +64,35 @@ def render_page(
     question : str
         What the answers are to: the heading above them.
     """
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_packaged),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     downloads = {
         table.download_id: table.packed
         for section in sections
         for block in section.blocks
-        for table in ((block,) if isinstance(block, TableBlock) else ())
-        + ((block.table,) if isinstance(block, FigureBlock) else ())
+        for table in tables_of(block)
+    }
+    # Links to definitions only where the page has them.
+    known = {block.kind for section in sections for block in section.blocks}
+    terms = {
+        section.id: [GLOSSARY[name] for name in section.terms or terms_of(section.id)]
+        if "terms" in known
+        else []
+        for section in sections
     }
     has_figures = any(isinstance(block, FigureBlock) for section in sections for block in section.blocks)
-    return environment.get_template("page.html.j2").render(
-        title=title,
-        summary=summary,
-        answers=answers,
-        sections=sections,
-        banners=banners,
-        question=question,
-        style=_packaged("page.css"),
-        script=_packaged("page.js"),
-        downloads=downloads,
-        library=_plotly_library() if has_figures else "",
+    return (
+        templates()
+        .get_template("page.html.j2")
+        .render(
+            title=title,
+            summary=summary,
+            answers=answers,
+            sections=sections,
+            banners=banners,
+            question=question,
+            style=packaged("page.css"),
+            script=packaged("page.js"),
+            downloads=downloads,
+            terms=terms,
+            library=_plotly_library() if has_figures else "",
+        )
     )

@@ -13,7 +13,7 @@ from judge_calibration.report import figures
 from judge_calibration.report.answers import Answer, answer_for
 from judge_calibration.report.blocks import FigureBlock, Missing, Prose, Section, TableBlock
 from judge_calibration.report.shortening import shortened
-from judge_calibration.report.wording import cell_name, is_missing, percent, share_with_interval
+from judge_calibration.report.wording import cell_name, is_missing, percent, reason_text, share_with_interval
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -291,40 +291,6 @@ def outcome_shares(outcomes: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(cell=cell_labels(frame)).rename(columns={"name": "outcome", "count": "n"})
 
 
-def outcomes_section(outcomes: pd.DataFrame) -> Section:
-    """What became of every planned judgment."""
-    if outcomes.empty:
-        return Section(
-            "outcomes", "Outcomes", "", [Missing("Nothing was judged yet. That takes", JUDGE_COMMAND)]
-        )
-    frame = outcome_shares(outcomes)
-    drawn = frame[frame["cell"].isin(list(dict.fromkeys(frame["cell"]))[:MOST_DRAWN])]
-    figure = FigureBlock(
-        "outcome-shares",
-        "What became of every planned judgment",
-        "Only valid judgments carry a verdict. No failure is turned into one or leaves the denominators.",
-        "Stacked shares of outcomes for each cell; the counts are in the table.",
-        _as_json(figures.outcomes(drawn)),
-        TableBlock(
-            "outcome-table",
-            "Outcomes",
-            "",
-            shortened(
-                pd.DataFrame(
-                    {
-                        "Cell": frame["cell"],
-                        "Outcome": frame["outcome"],
-                        "Judgments": frame["n"],
-                        "Share": [percent(v) for v in frame["share"]],
-                    }
-                )
-            )[0],
-            outcomes,
-        ),
-    )
-    return Section("outcomes", "Outcomes", "", [figure])
-
-
 def table_section(
     id: str, title: str, lead: str, frame: pd.DataFrame | None, note: str, missing: Missing
 ) -> Section:
@@ -351,11 +317,18 @@ def readable(frame: pd.DataFrame) -> pd.DataFrame:
     for name in out.columns:
         values = out[name]
         title = str(name).replace("_", " ")
-        if pd.api.types.is_float_dtype(values.dtype):
+        if pd.api.types.is_bool_dtype(values.dtype):
+            text[title] = ["–" if pd.isna(v) else "yes" if v else "no" for v in values.tolist()]
+        elif pd.api.types.is_float_dtype(values.dtype):
             text[title] = ["–" if is_missing(v) else f"{v:.4g}" for v in values.tolist()]
         else:
-            text[title] = ["–" if pd.isna(v) else str(v) for v in values.tolist()]
+            shown = ["–" if pd.isna(v) or v == "" else str(v) for v in values.tolist()]
+            text[title] = [reason_text(v) for v in shown] if name in _CODES else shown
     return pd.DataFrame(text)
+
+
+_CODES = ("reason", "undefined", "interval_reason", "verified_reason", "region", "remedy", "chance_undefined")
+"""Columns of codes that are shown in words."""
 
 
 def instrument_section(instruments: Mapping[str, Mapping[str, Any]]) -> Section:

@@ -7,6 +7,7 @@ from typing import Any
 from kedro.pipeline import Node, Pipeline
 
 from judge_calibration.pipelines.reporting import decisions, nodes, report_nodes
+from judge_calibration.report import figure_set
 
 # Every table that the page shows, under its own name.
 REPORTED = (
@@ -23,7 +24,10 @@ REPORTED = (
     "remedies",
     "paradigms",
     "confidence_table",
+    "confidence_curves",
     "selective_table",
+    "risk_coverage",
+    "audit_queue",
     "agreement_table",
     "confusion_table",
     "prediction_powered",
@@ -169,9 +173,30 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
             ),
             Node(
                 func=report_nodes.draw_figures,
-                inputs=["trust_table", "outcome_table", "params:reporting"],
-                outputs=["figure_trust_plane", "figure_iso_trust", "figure_ceiling", "figure_outcomes"],
+                inputs={"options": "params:reporting"} | {name: name for name in figure_set.TABLES},
+                outputs={name: name for name in figure_set.NAMES},
                 name="draw_figures",
+            ),
+            Node(
+                func=report_nodes.queue_for_audit,
+                inputs=["verdicts", "pairs", "labels", "adjudicated_labels", "params:reporting"],
+                outputs="audit_queue",
+                name="queue_for_audit",
+            ),
+            Node(
+                func=report_nodes.blind_audit_packets,
+                inputs=["audit_queue", "pairs", "instruments", "annotation_secret"],
+                outputs=["audit_key", "audit_packets"],
+                name="blind_audit_packets",
+            ),
+            Node(
+                func=report_nodes.write_audit_page,
+                inputs=[
+                    *("audit_queue", "verdicts", "pairs", "calls", "answers", "labels"),
+                    *("instruments", "params:reporting"),
+                ],
+                outputs="audit_page",
+                name="write_audit_page",
             ),
             Node(
                 func=report_nodes.write_judge_cards,

@@ -1,0 +1,179 @@
+"""What answers used and cost; outcomes and parse paths are beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from judge_calibration.report.blocks import Block, Missing, Section, TableBlock
+from judge_calibration.report.dots import Dot, dot_plot
+from judge_calibration.report.figures import PALETTE, blank, outcomes, wrapped
+from judge_calibration.report.result_tables import Tables, figure_block, labelled, leading, plain_table, some
+from judge_calibration.report.sections import outcome_shares
+from judge_calibration.report.shortening import shortened
+from judge_calibration.report.wording import is_missing, percent
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+MOST_CELLS = 16
+_LEAD = (
+    "What the answers used, times the price table in the parameters. An unpriced judge is unknown, not free."
+)
+_PATHS = {"strict": "strict form", "fenced": "in a code fence", "embedded": "inside other text"}
+
+
+def draw_costs(tables: Tables) -> go.Figure | None:
+    """Draw tokens, and money where there is a price, per valid verdict."""
+    frame = some(tables, "cost_table")
+    if frame is None:
+        return None
+    rows, _ = leading(frame, tables["trust_table"], MOST_CELLS)
+    dots = []
+    for row, cell in zip(rows.to_dict("records"), labelled(rows), strict=True):
+        valid = 0 if is_missing(row["valid_verdicts"]) else int(row["valid_verdicts"])
+        if not valid:
+            continue
+        for column, series in (
+            ("prompt_tokens", "prompt tokens"),
+            ("completion_tokens", "completion tokens"),
+        ):
+            if not is_missing(row[column]):
+                dots.append(Dot(cell, series, float(row[column]) / valid, None, None, valid))
+    if not dots:
+        return None
+    figure = dot_plot(dots, "tokens for each valid verdict", share=False)
+    figure.update_xaxes(rangemode="tozero")
+    return figure
+
+
+def costs_section(tables: Tables) -> Section:
+    """Return the section on costs."""
+    frame = some(tables, "cost_table")
+    if frame is None:
+        what = "Nothing was asked in this run, so nothing was spent:"
+        return Section("costs", "Costs", _LEAD, [Missing(what, "kedro run --pipeline judging")])
+    table = plain_table(
+        "costs-table", "Costs", "Sums and money by cell; shared calls are counted once.", frame
+    )
+    figure = draw_costs(tables)
+    if figure is None:
+        return Section("costs", "Costs", _LEAD, [table])
+    _, more = leading(frame, tables["trust_table"], MOST_CELLS)
+    rule = f"Tokens as answered, divided by valid verdicts: counts, so without an interval. {more}"
+    alternative = "Prompt and completion tokens for each valid verdict, by cell."
+    title = "What does one verdict take?"
+    return Section(
+        "costs", "Costs", _LEAD, [figure_block("costs-figure", title, rule, alternative, figure, table)]
+    )
+
+
+def draw_paths(tables: Tables) -> go.Figure | None:
+    """Draw by which path valid verdicts were read."""
+    import plotly.graph_objects as go
+
+    rows = _paths(tables)
+    if rows is None:
+        return None
+    names = list(dict.fromkeys(rows["cell"]))
+    figure = blank(120 + 42 * len(names))
+    for number, (path, title) in enumerate(_PATHS.items()):
+        own = rows[(rows["name"] == path) & (rows["count"] > 0)]
+        if own.empty:
+            continue
+        figure.add_trace(
+            go.Bar(
+                x=(100 * own["share"].astype(float)).round(2).tolist(),
+                y=[wrapped(name) for name in own["cell"]],
+                name=title,
+                orientation="h",
+                marker={"color": PALETTE[number]},
+                customdata=own["count"].tolist(),
+                hovertemplate="%{x:.1f} % (%{customdata:,})<extra>%{fullData.name}</extra>",
+            )
+        )
+    figure.update_layout(
+        barmode="stack",
+        bargap=0.35,
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
+    )
+    figure.update_xaxes(title="share of valid verdicts (%)", range=[0, 101])
+    figure.update_yaxes(autorange="reversed", type="category")
+    return figure
+
+
+def _paths(tables: Tables) -> pd.DataFrame | None:
+    frame = some(tables, "outcome_table")
+    if frame is None:
+        return None
+    rows = frame[(frame["kind"] == "parse_path") & frame["share"].notna()]
+    if not (rows["count"] > 0).any():
+        return None
+    rows, _ = leading(rows, tables["trust_table"], MOST_CELLS)
+    return rows.assign(cell=labelled(rows))
+
+
+def draw_outcomes(tables: Tables) -> go.Figure | None:
+    """Draw what became of every planned judgment."""
+    frame = some(tables, "outcome_table")
+    if frame is None:
+        return None
+    rows, _ = leading(outcome_shares(frame), tables["trust_table"], MOST_CELLS)
+    return outcomes(rows)
+
+
+def outcomes_section(tables: Tables) -> Section:
+    """Return the section on outcomes and parse paths."""
+    lead = "Only valid judgments carry a verdict. No failure is turned into one or leaves the denominators."
+    frame = some(tables, "outcome_table")
+    figure = draw_outcomes(tables)
+    if frame is None or figure is None:
+        missing = Missing("Nothing was judged yet. That takes", "kedro run --pipeline judging")
+        return Section("outcomes", "Outcomes and parse paths", lead, [missing])
+    blocks: list[Block] = []
+    happened = frame[(frame["kind"] == "outcome") & (frame["count"] > 0)]
+    _, more = leading(happened, tables["trust_table"], MOST_CELLS)
+    table = _counts("outcome-table", "Outcomes", happened, frame, "Outcome", "Judgments")
+    rule = f"Shares of all planned judgments, with Wilson's intervals in the table. {more}"
+    alternative = "Stacked shares of outcomes for each cell; the counts are in the table."
+    title = "What became of every planned judgment?"
+    blocks.append(figure_block("outcome-shares", title, rule, alternative, figure, table))
+    paths = draw_paths(tables)
+    if paths is not None:
+        read = frame[(frame["kind"] == "parse_path") & (frame["count"] > 0)]
+        table = _counts("path-table", "Parse paths", read, frame, "Read from", "Verdicts")
+        rule = (
+            "How valid verdicts were found in the reply: in the strict form, in one fenced block, or as "
+            "one object inside other text (flagged)."
+        )
+        alternative = "Stacked shares of parse paths for each cell; the counts are in the table."
+        blocks.append(figure_block("path-shares", "How were verdicts read?", rule, alternative, paths, table))
+    else:
+        what = "How replies were read is not on record for verdicts from logs. To judge here:"
+        blocks.append(Missing(what, "kedro run --pipeline judging"))
+    return Section("outcomes", "Outcomes and parse paths", lead, blocks)
+
+
+def _counts(id: str, title: str, rows: pd.DataFrame, exact: pd.DataFrame, name: str, unit: str) -> TableBlock:
+    intervals = [
+        percent(row["share"])
+        + (
+            ""
+            if is_missing(row.get("low")) or is_missing(row.get("high"))
+            else f" ({100 * float(row['low']):.1f} to {100 * float(row['high']):.1f})"
+        )
+        for row in rows.to_dict("records")
+    ]
+    shown, more = shortened(
+        pd.DataFrame(
+            {
+                "Cell": labelled(rows),
+                name: rows["name"].str.replace("_", " "),
+                unit: rows["count"].tolist(),
+                "Share": intervals,
+            }
+        )
+    )
+    return TableBlock(id, title, more, shown, exact)

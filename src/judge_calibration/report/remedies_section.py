@@ -1,0 +1,210 @@
+"""Remedies, predicted and verified; selective judging; confidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from judge_calibration.report.blocks import Block, Missing, Section
+from judge_calibration.report.dots import Dot, dot_plot
+from judge_calibration.report.figures import PALETTE, SYMBOLS, blank
+from judge_calibration.report.result_tables import Tables, figure_block, labelled, leading, plain_table, some
+from judge_calibration.report.wording import is_missing
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+MOST_CELLS = 5
+_CELL = ["source", "judge_id", "protocol", "constraint", "temperature"]
+_JUDGE = "kedro run --pipeline judging"
+
+
+def draw_remedies(tables: Tables) -> go.Figure | None:
+    """Draw what each remedy would make of being right, predicted and verified, with its calls."""
+    frame = some(tables, "remedies")
+    if frame is None:
+        return None
+    rows = frame[(frame["statistic"] == "trustworthy") & frame["predicted"].notna()]
+    rows, _ = leading(rows, tables["trust_table"], MOST_CELLS)
+    dots = []
+    for row, cell in zip(rows.to_dict("records"), labelled(rows), strict=True):
+        calls = int(row["calls_per_verdict"])
+        votes = f" of {int(row['votes'])}" if int(row["votes"]) > 1 else ""
+        name = f"{str(row['remedy']).replace('_', ' ')}{votes} ({calls}x calls)"
+        low, high = (None if is_missing(row[end]) else float(row[end]) for end in ("low", "high"))
+        n = None if is_missing(row["n_pairs"]) else int(row["n_pairs"])
+        dots.append(Dot(cell, name, float(row["predicted"]), low, high, n))
+        if not is_missing(row["verified"]) and str(row["remedy"]) != "none":
+            pairs = int(row["verified_pairs"])
+            dots.append(Dot(cell, f"{name}, verified", float(row["verified"]), None, None, pairs))
+    return dot_plot(dots, "trustworthy (%)", span=(-0.03, 1.03)) if dots else None
+
+
+def remedies_section(tables: Tables) -> Section:
+    """Return the section on remedies."""
+    lead = "What repeating and voting, or asking in both orders, would gain, predicted from the same data."
+    frame = some(tables, "remedies")
+    if frame is None:
+        return Section("remedies", "Remedies", lead, [Missing("It takes verdicts:", _JUDGE)])
+    blocks: list[Block] = []
+    columns = [
+        *(*_CELL, "remedy", "votes", "calls_per_verdict", "statistic", "predicted", "low", "high"),
+        *("verified", "verified_pairs", "verified_reason", "n_pairs"),
+    ]
+    note = "verified: on held-out repetitions, where there are enough; a plain share, without interval."
+    table = plain_table("remedy-table", "Remedies, predicted and verified", note, frame, columns)
+    figure = draw_remedies(tables)
+    if figure is None:
+        blocks.append(table)
+    else:
+        _, more = leading(frame, tables["trust_table"], MOST_CELLS)
+        rule = f"Share of pairs that are trustworthy after the remedy; calls are those of one verdict. {more}"
+        alternative = "For each cell and remedy the predicted share with its interval, and the verified one."
+        title = "What would repeating, voting or asking both orders give?"
+        blocks.append(figure_block("remedies-figure", title, rule, alternative, figure, table))
+    regions = some(tables, "regions")
+    if regions is not None:
+        note = "sure: both intervals lie on one side of their threshold."
+        columns = [*_CELL, "region", "sure", "remedy", "reason"]
+        blocks.append(plain_table("region-table", "Region of each cell", note, regions, columns))
+    return Section("remedies", "Remedies", lead, blocks)
+
+
+def draw_risk(tables: Tables) -> go.Figure | None:
+    """Draw the error rate among the most confident verdicts by the share that is kept."""
+    frame = some(tables, "risk_coverage")
+    if frame is None:
+        return None
+    rows = frame[(frame["slice_by"] == "all") & frame["risk"].notna()]
+    return _lines(rows, tables, "coverage", "risk", "share of pairs kept (%)", "wrong among the kept (%)")
+
+
+def draw_reliability(tables: Tables) -> go.Figure | None:
+    """Draw the share right by confidence, with the line on which both are equal."""
+    import plotly.graph_objects as go
+
+    frame = some(tables, "confidence_curves")
+    if frame is None:
+        return None
+    rows = frame[(frame["curve"] == "reliability") & (frame["n_items"] > 0) & frame["accuracy"].notna()]
+    rows = rows.assign(kind=rows["confidence"].str.replace("_", " "))
+    figure = _lines(
+        rows, tables, "mean_confidence", "accuracy", "confidence (%)", "right (%)", ("kind", "n_items")
+    )
+    if figure is not None:
+        figure.add_trace(
+            go.Scatter(
+                x=[0, 100],
+                y=[0, 100],
+                mode="lines",
+                line={"color": "rgba(128,128,128,.7)", "dash": "dot", "width": 1},
+                name="calibrated",
+                hoverinfo="skip",
+            )
+        )
+    return figure
+
+
+def _lines(
+    rows: pd.DataFrame,
+    tables: Tables,
+    across: str,
+    up: str,
+    across_title: str,
+    up_title: str,
+    extra: tuple[str, str] = ("", "n_kept"),
+) -> go.Figure | None:
+    import plotly.graph_objects as go
+
+    if rows.empty:
+        return None
+    rows, _ = leading(rows, tables["trust_table"], MOST_CELLS)
+    kind = rows[extra[0]].astype(str) if extra[0] else pd.Series("", index=rows.index)
+    rows = rows.assign(cell=[f"{c}: {k}" if k else c for c, k in zip(labelled(rows), kind, strict=True)])
+    names = list(dict.fromkeys(rows["cell"]))
+    figure = blank(360 + 22 * len(names))
+    for number, name in enumerate(names):
+        own = rows[rows["cell"] == name].sort_values(across, kind="stable")
+        figure.add_trace(
+            go.Scatter(
+                x=(100 * own[across].astype(float)).round(2).tolist(),
+                y=(100 * own[up].astype(float)).round(2).tolist(),
+                mode="lines+markers",
+                name=name,
+                line={"color": PALETTE[number % len(PALETTE)], "width": 1.5},
+                marker={"symbol": SYMBOLS[number % len(SYMBOLS)], "size": 8},
+                customdata=own[extra[1]].tolist(),
+                hovertemplate="%{x:.1f} %: %{y:.1f} %, n = %{customdata}<extra>%{fullData.name}</extra>",
+            )
+        )
+    figure.update_xaxes(title=across_title, range=[-3, 103])
+    figure.update_yaxes(title=up_title, range=[-3, 103])
+    return figure
+
+
+def selective_section(tables: Tables) -> Section:
+    """Return the section on judging selectively."""
+    lead = (
+        "Where the judge may pass pairs on to people: a threshold with a guaranteed error among kept "
+        "verdicts."
+    )
+    frame = some(tables, "selective_table")
+    if frame is None:
+        what = "It takes verdicts with a confidence or repetitions, and references:"
+        return Section("selective", "Selective judging", lead, [Missing(what, _JUDGE)])
+    whole = frame[frame["slice_by"] == "all"]
+    note = "Threshold chosen on one half of the base tasks, tried on the other; by slice in the download."
+    table = plain_table("selective-table", "Thresholds with a guarantee", note, whole)
+    table = type(table)(table.id, table.title, table.note, table.shown, frame)
+    figure = draw_risk(tables)
+    if figure is None:
+        return Section("selective", "Selective judging", lead, [table])
+    _, more = leading(whole, tables["trust_table"], MOST_CELLS)
+    rule = (
+        "Errors among the kept pairs as fewer are kept, the most confident first; a line that stays flat "
+        "says "
+        f"that the confidence is of no use. Points carry no interval; the table's bounds do. {more}"
+    )
+    alternative = "Lines of the error rate among kept pairs by the share kept."
+    title = "How wrong are the verdicts that it is surest of?"
+    return Section(
+        "selective",
+        "Selective judging",
+        lead,
+        [figure_block("risk-figure", title, rule, alternative, figure, table)],
+    )
+
+
+def confidence_section(tables: Tables) -> Section:
+    """Return the section on confidence."""
+    lead = "Confidence is judged apart: a sure judge is not a right one. It never enters T."
+    frame = some(tables, "confidence_table")
+    figure = draw_reliability(tables)
+    if frame is None:
+        what = "No judge here stated a confidence, gave log-probabilities or was repeated:"
+        return Section("confidence", "Confidence", lead, [Missing(what, _JUDGE)])
+    known = frame[frame["value"].notna()]
+    columns = [
+        *("source", "judge_id", "protocol", "constraint", "temperature", "confidence", "statistic"),
+        *("value", "low", "high", "expected_if_calibrated", "n_items", "reason"),
+    ]
+    note = (
+        "Stated confidence, log-probability and repeat agreement side by side; those that no judge gave "
+        "are in the download, with the reason. The calibration error is biased upwards: read it beside "
+        "the one expected of a calibrated judge."
+    )
+    table = plain_table("confidence-table", "Calibration", note, known if len(known) else frame, columns)
+    table = type(table)(table.id, table.title, table.note, table.shown, frame)
+    if figure is None:
+        return Section("confidence", "Confidence", lead, [table])
+    _, more = leading(frame, tables["trust_table"], MOST_CELLS)
+    rule = f"Right as often as confident: on the dotted line. One mark a bin; no interval on marks. {more}"
+    alternative = "Share right by confidence for the leading cells."
+    title = "Is it right as often as it is sure?"
+    return Section(
+        "confidence",
+        "Confidence",
+        lead,
+        [figure_block("reliability-figure", title, rule, alternative, figure, table)],
+    )

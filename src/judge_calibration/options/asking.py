@@ -80,6 +80,9 @@ class EmbeddedOptions(Options):
     """Whether an answer depends on its request only. False reuses the beginning that a prompt shares with
     the one before it: several times faster where many attributes are asked of one pair, and at a near tie
     an answer then depends on what was asked before."""
+    adapter: str | None = None
+    """A LoRA adapter (GGUF) trained on this model; path from the project's root. Its SHA-256 is part of the
+    instrument."""
 
 
 class TransportOptions(Options):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from judge_calibration.judges.embedded.provider import _weights
+from judge_calibration.judges.embedded.provider import _adapter, _weights
 from judge_calibration.judges.embedded.runtime import RUNTIME, runtime_version
 from judge_calibration.judges.embedded.weights import EmbeddedModelError, prepare
 from judge_calibration.options.asking import EmbeddedOptions
@@ -27,17 +27,20 @@ def describe(model: str, options: EmbeddedOptions | None = None) -> dict[str, An
     Returns
     -------
     dict
-        file_sha256, quantisation, shipped_sha256, runtime, runtime_version, context, threads; and repeatable
-        where that is off.
+        file_sha256, quantisation, shipped_sha256, runtime, runtime_version, context, threads; repeatable
+        where that is off, and adapter_sha256 where there is an adapter.
 
     Raises
     ------
     EmbeddedModelError
         If the model or the runtime is not installed.
+    AdapterError
+        If the options name an adapter that is not there or was made for another model.
     """
     options = options or EmbeddedOptions()
     version = runtime_version()
     weights = _weights(model, options)
+    adapter = _adapter(model, options)
     return {
         "file_sha256": weights.sha256,
         "quantisation": weights.quantisation,
@@ -48,6 +51,7 @@ def describe(model: str, options: EmbeddedOptions | None = None) -> dict[str, An
         "threads": 1,
         # The default is what every judge had before the choice existed: it does not make another instrument.
         **({} if options.repeatable else {"repeatable": False}),
+        **({"adapter_sha256": adapter.sha256} if adapter else {}),
     }
 
 

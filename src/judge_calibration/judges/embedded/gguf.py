@@ -9,6 +9,7 @@ The bytes written depend only on the bytes read, so the new file has one SHA-256
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -190,6 +191,51 @@ def to_q8_0(weights: np.ndarray) -> np.ndarray:
     scaled = weights * inverse
     rounded = (np.sign(scaled) * np.floor(np.abs(scaled) + np.float32(0.5))).astype(np.int8)
     return np.concatenate([scale.astype("<f2").view(np.uint8), rounded.view(np.uint8)], axis=1)
+
+
+def _entry(key: str, value: str | int | float) -> bytes:
+    """Raw bytes of one metadata entry: text, a whole number (32 bits) or a number (single precision)."""
+    name = key.encode("utf-8")
+    start = struct.pack("<Q", len(name)) + name
+    if isinstance(value, str):
+        text = value.encode("utf-8")
+        return start + struct.pack("<IQ", _STRING, len(text)) + text
+    if isinstance(value, int):
+        return start + struct.pack("<II", 4, value)
+    return start + struct.pack("<If", 6, value)
+
+
+def to_gguf(metadata: Mapping[str, str | int | float], tensors: Mapping[str, np.ndarray]) -> bytes:
+    """Return a GGUF file (version 3) that holds tensors in single precision.
+
+    Parameters
+    ----------
+    metadata : mapping
+        Text, whole numbers from 0 to 2**32 - 1, or numbers, by key, in the order to be written.
+    tensors : mapping of str to numpy.ndarray
+        With the rows of a matrix one after the other; GGUF lists the dimensions from the inside out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "small.gguf"
+    >>> _ = path.write_bytes(to_gguf({"general.name": "small"}, {"w": np.zeros((2, 3))}))
+    >>> read_header(path).tensors[0].shape
+    (3, 2)
+    """
+    out = bytearray(_MAGIC + struct.pack("<IQQ", 3, len(tensors), len(metadata)))
+    for key, value in metadata.items():
+        out += _entry(key, value)
+    offset = 0
+    for name, values in tensors.items():
+        raw_name = name.encode("utf-8")
+        out += struct.pack("<Q", len(raw_name)) + raw_name + struct.pack("<I", values.ndim)
+        out += struct.pack(f"<{values.ndim}QIQ", *reversed(values.shape), F32, offset)
+        offset += -(-values.size * 4 // _ALIGNMENT) * _ALIGNMENT
+    for values in tensors.values():
+        out += b"\0" * (-len(out) % _ALIGNMENT)
+        out += np.ascontiguousarray(values, dtype="<f4").tobytes()
+    return bytes(out)
 
 
 def requantise(source: Path, target: Path) -> None:

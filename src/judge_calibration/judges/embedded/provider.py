@@ -6,11 +6,15 @@ import asyncio
 from functools import cache
 from typing import Any, Final
 
+from judge_calibration.judges.embedded.adapters import Adapter, check_adapter
 from judge_calibration.judges.embedded.runtime import InstancePool, cores, pool_of
 from judge_calibration.judges.embedded.weights import PREFIX, Weights, prepare
 from judge_calibration.options.asking import EmbeddedOptions
+from judge_calibration.text import sha256_of
 
 PROVIDER: Final = "embedded"
+POOL: Final = "embedded_pool"
+"""Field of a request to litellm that says which judge's instances are to answer."""
 _RANDOM_SEED: Final = 2**32 - 1
 _PASSED_ON: Final = (
     "temperature",
@@ -30,10 +34,32 @@ def _weights(model: str, options: EmbeddedOptions) -> Weights:
     return prepare(model, options)
 
 
+@cache
+def _adapter(model: str, options: EmbeddedOptions) -> Adapter | None:
+    return None if options.adapter is None else check_adapter(options.adapter, _weights(model, options))
+
+
 def open_pool(model: str, options: EmbeddedOptions) -> InstancePool:
-    """Return the instances that answer for a model, made ready first if need be."""
+    """Return the instances that answer for a model, made ready first if need be.
+
+    Raises
+    ------
+    EmbeddedModelError
+        If the model or the runtime is not installed.
+    AdapterError
+        If the options name an adapter that is not there or was made for another model.
+    """
     weights = _weights(model, options)
-    return pool_of(weights.path, options.context, options.instances or cores())
+    adapter = _adapter(model, options)
+    return pool_of(
+        weights.path, options.context, options.instances or cores(), adapter.path if adapter else None
+    )
+
+
+@cache
+def pool_name(options: EmbeddedOptions) -> str:
+    """Return the field of a request that tells judges of one model with different options apart."""
+    return sha256_of(options.model_dump())
 
 
 def payload_of(messages: list[dict[str, str]], settings: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +105,7 @@ def register(litellm: Any, model: str, options: EmbeddedOptions) -> None:
             *litellm.custom_provider_map,
             {"provider": PROVIDER, "custom_handler": handler},
         ]
-    handler.pools[model.removeprefix(PREFIX)] = open_pool(model, options)
+    handler.pools[model.removeprefix(PREFIX), pool_name(options)] = open_pool(model, options)
 
 
 @cache
@@ -89,12 +115,12 @@ def _handler_class(litellm: Any) -> Any:
 
         def __init__(self) -> None:
             super().__init__()
-            self.pools: dict[str, InstancePool] = {}
+            self.pools: dict[tuple[str, str], InstancePool] = {}
 
         async def acompletion(
             self, model: str, messages: list[Any], optional_params: dict[str, Any], **_: Any
         ) -> Any:
-            pool = self.pools[model]
+            pool = self.pools[model, optional_params[POOL]]
             payload = payload_of(messages, optional_params)
             loop = asyncio.get_running_loop()
             result = await loop.run_in_executor(pool.threads, pool.complete, payload)

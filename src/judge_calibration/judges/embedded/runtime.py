@@ -79,10 +79,13 @@ class InstancePool:
         Tokens that prompt and answer may have together.
     instances : int
         How many at most; each is loaded when it is first needed.
+    adapter : pathlib.Path, optional
+        A LoRA adapter that is added to the model.
     """
 
-    def __init__(self, path: Path, context: int, instances: int) -> None:
+    def __init__(self, path: Path, context: int, instances: int, adapter: Path | None = None) -> None:
         self.path = path
+        self.adapter = adapter
         self.context = context
         self.size = instances
         self._instances: list[_Instance] = []
@@ -106,9 +109,18 @@ class InstancePool:
         params.endpoint_slots = False
         params.ui = False
         params.verbosity = -1
+        if self.adapter is not None:
+            added = xllamacpp.CommonAdapterLoraInfo()
+            added.path, added.scale = str(self.adapter), 1.0
+            params.lora_adapters = [added]
         try:
             return xllamacpp.Server(params)
         except RuntimeError as problem:
+            if self.adapter is not None:
+                raise EmbeddedModelError(
+                    f"The model file {self.path} cannot be loaded with the adapter {self.adapter}: {problem}",
+                    "train the adapter again, or use the judge without it",
+                ) from None
             raise EmbeddedModelError(
                 f"The model file {self.path} cannot be loaded: {problem}", "delete the file and run again"
             ) from None
@@ -177,6 +189,59 @@ class InstancePool:
 
 
 @cache
-def pool_of(path: Path, context: int, instances: int) -> InstancePool:
-    """Return this process's pool for a model file: instances are large, so one pool serves all judges."""
-    return InstancePool(path, context, instances)
+def pool_of(path: Path, context: int, instances: int, adapter: Path | None = None) -> InstancePool:
+    """Return this process's pool for a model file: instances are large, so one pool serves all judges.
+
+    A model with an adapter is a pool of its own.
+    """
+    return InstancePool(path, context, instances, adapter)
+
+
+class Tokenizer:
+    """A model's own tokens, as its runtime makes them of the messages of a request.
+
+    What is trained on is then to the token what is asked later.
+
+    Parameters
+    ----------
+    pool : InstancePool
+        One of its instances is taken for the while.
+    """
+
+    def __init__(self, pool: InstancePool) -> None:
+        self._pool = pool
+        self._instance = pool._take("", False)
+
+    def close(self) -> None:
+        """Give the instance back."""
+        with self._pool._free:
+            self._instance.busy = False
+            self._pool._free.notify()
+
+    def __enter__(self) -> Tokenizer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _post(self, path: str, content: dict[str, Any]) -> Any:
+        import urllib.request
+
+        # The runtime listens on the loopback interface only, and it is this process itself.
+        request = urllib.request.Request(  # noqa: S310
+            self._instance.server.listening_address + path,
+            json.dumps(content).encode(),
+            {"Content-Type": "application/json"},
+        )
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=60) as reply:
+            return json.loads(reply.read())
+
+    def text_of(self, messages: list[dict[str, str]]) -> str:
+        """Return the messages as the model's chat template writes them, up to where the reply begins."""
+        return str(self._post("/apply-template", {"messages": messages})["prompt"])
+
+    def tokens_of(self, text: str) -> list[int]:
+        """Return the numbers of a text's tokens; the template's marks count as tokens of their own."""
+        found = self._post("/tokenize", {"content": text, "add_special": True, "parse_special": True})
+        return [int(token) for token in found["tokens"]]

@@ -162,8 +162,12 @@ class LiteLLMRoad:
                 fields |= grammar
             else:
                 fields["extra_body"] = grammar
-        if model.startswith(EMBEDDED) and not self._options.embedded.repeatable:
-            fields["cache_prompt"] = True
+        if model.startswith(EMBEDDED):
+            from judge_calibration.judges.embedded.provider import POOL, pool_name
+
+            fields[POOL] = pool_name(self._options.embedded)
+            if not self._options.embedded.repeatable:
+                fields["cache_prompt"] = True
         try:
             response = await litellm.acompletion(
                 model=model,

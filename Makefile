@@ -7,7 +7,7 @@ STAMP := $(VENV)/.locked
 export KEDRO_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env run test test-slow test-labelstudio lint lock docs bench-startup bench-metrics bench-variance bench-judging
+.PHONY: help env run test test-slow test-labelstudio lint lock docs bench-startup bench-metrics bench-variance bench-judging bench-adaptation
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -61,3 +61,6 @@ bench-variance: env ## variance components beside other solvers
 
 bench-judging: env ## calls a second beside the bare clients
 	@$(BIN)/python benchmarks/bench_judging.py
+
+bench-adaptation: env ## 14,637 reweighting fits beside a plain scikit-learn loop
+	@$(BIN)/python benchmarks/bench_adaptation.py

@@ -150,3 +150,33 @@ def test_sources_without_a_fit_carry_their_reason(planted):
     assert reasons["x", "no test pair"] == "no_test_pair"
     assert found.curves.set_index(["judge_id", "source"])["accuracy"].isna()["x", "one class"]
     assert set(found.predictions["source"]) == {"s"}
+
+
+def test_with_87_attributes_and_imperfect_perception_the_ranking_and_nearly_all_accuracy_are_recovered():
+    """A source of the study's size: 2,000 labels, reads that resolve half of the cells, one in ten wrong."""
+    many, full, test = 20_000, 2_000, 2_000
+    panel = simulate_panel(
+        11, 1, many + test, 87, resolution=(0.6, 0.6), accuracy=(0.92, 0.92), position_share=0.05
+    )
+    train = np.arange(many + test) < many
+    rank = np.where(train, np.arange(many + test), -1)[None]
+    reads = LabelledReads(
+        ("x",),
+        tuple(map(str, range(many + test))),
+        tuple(f"a{k}" for k in range(87)),
+        panel.stable,
+        (panel.verdicts == panel.reference).astype(float),
+        panel.reference,
+        np.full(many + test, "s", dtype=object),
+        np.arange(many + test).astype(str).astype(object),
+        rank,
+        ~train,
+    )
+    found = reweight_panel(reads, (full,))
+    accuracy = found.curves.set_index("budget")["accuracy"]
+    # Ten times the labels stand for all that these reads can tell (Bayes).
+    assert accuracy[str(full)] >= accuracy["full"] - 0.02
+    coefficients = found.coefficients[found.coefficients["budget"] == str(full)]["coefficient"].to_numpy()
+    wanted = np.argsort(np.argsort(panel.reference_weights[0]))
+    assert np.corrcoef(wanted, np.argsort(np.argsort(coefficients)))[0, 1] >= 0.9
+    assert found.curves["delta"].min() > 0

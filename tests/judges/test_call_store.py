@@ -59,6 +59,8 @@ class TestSealing:
         shard.write([answer(1, "A")], [])
         shard.write([answer(1, "B")], [])
         assert StoreReader(tmp_path).answers([call_id(1)])[call_id(1)].text == "A"
+        shard.seal()
+        assert StoreReader(tmp_path).answers([call_id(1)])[call_id(1)].text == "A"
 
     def test_answers_that_come_later_are_sealed_beside_the_earlier_ones(self, tmp_path):
         for number in (1, 2):

@@ -64,8 +64,10 @@ _ANSWER_ROW: Final = operator.attrgetter(*_ANSWER_COLUMNS)
 _ATTEMPT_ROW: Final = operator.attrgetter(*_ATTEMPT_COLUMNS)
 _MOST_ROWS_A_STATEMENT: Final = 64
 """SQLite takes 32,766 values a statement."""
+# No key: rows are appended, and a commit writes few pages. By call_id, which is a hash, they would be spread
+# over as many pages as there are rows. Readers take the first row of a call.
 _TABLES: Final = f"""
-CREATE TABLE IF NOT EXISTS answers ({", ".join(_ANSWER_COLUMNS)}, PRIMARY KEY (call_id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answers ({", ".join(_ANSWER_COLUMNS)});
 CREATE TABLE IF NOT EXISTS attempts ({", ".join(_ATTEMPT_COLUMNS)});
 """
 _ANSWERS: Final = ".answers.parquet"
@@ -225,7 +227,7 @@ class OpenShard:
             connection = self._open()
             connection.execute("BEGIN IMMEDIATE")
             try:
-                _insert(connection, "INSERT OR IGNORE INTO answers", list(map(_ANSWER_ROW, answers)))
+                _insert(connection, "INSERT INTO answers", list(map(_ANSWER_ROW, answers)))
                 _insert(connection, "INSERT INTO attempts", list(map(_ATTEMPT_ROW, attempts)))
                 connection.execute("COMMIT")
             except BaseException:
@@ -245,9 +247,10 @@ class OpenShard:
             return
         with _said(self.folder, "sealing a shard"):
             connection = self._open()
-            answers = connection.execute(
-                f"SELECT {', '.join(_ANSWER_COLUMNS)} FROM answers ORDER BY call_id"  # noqa: S608
-            ).fetchall()
+            first: dict[str, tuple[Any, ...]] = {}
+            for row in connection.execute(f"SELECT {', '.join(_ANSWER_COLUMNS)} FROM answers"):  # noqa: S608
+                first.setdefault(row[0], row)
+            answers = [first[call_id] for call_id in sorted(first)]
             attempts = connection.execute(
                 f"SELECT {', '.join(_ATTEMPT_COLUMNS)} FROM attempts "  # noqa: S608
                 "ORDER BY call_id, started_at, number"

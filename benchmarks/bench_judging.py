@@ -11,7 +11,8 @@ ratios that the goals are about, and written as JSON with ``--out``.
 ``litellm``        litellm.acompletion, provider hosted_vllm
 ``runner-litellm`` this project's asking over litellm, with its durable store
 ``runner-http``    this project's asking over openai_http, with its durable store
-``runner-http-x2`` the same by the engine dask in two processes, each with as much in flight as the one
+``runner-http-x2`` the same by the engine dask in two processes, each with as much to do, and in flight, as
+                   the one
 ``lm-eval`` ...    others (see ``peers.py``), each in an environment of its own under a temporary folder (or
                    ``--environments``); one that cannot be installed is left out, and said why
 =================  ==================================================================================
@@ -164,7 +165,7 @@ def run_runner(
         {
             "engine": engine,
             "progress": False,
-            "shard_calls": max(1, len(plan) // 8) if engine == "dask" else 20_000,
+            "shard_calls": max(1, len(plan) // (2 * WORKERS)) if engine == "dask" else 20_000,
             "dask": {"address": cluster_address() if engine == "dask" else None},
         }
     )
@@ -201,6 +202,8 @@ def cpu_seconds() -> float:
 def measure(arm: str, base: str, calls: int, concurrency: int) -> dict[str, float]:
     """Run one arm in this process. The first hundred calls warm it up and are not counted."""
     prepared(arm, base, prompts(100), min(concurrency, 16))()
+    if arm.endswith("-x2"):
+        calls *= WORKERS  # so that each process has as much to do as the one
     work = prepared(arm, base, prompts(calls), concurrency)
     before, began = cpu_seconds(), time.perf_counter()
     work()

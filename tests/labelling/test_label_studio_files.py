@@ -91,6 +91,15 @@ class TestReadExport:
         ):
             _check(a_round, rows)
 
+    def test_a_label_that_somebody_else_changed_is_refused(self, a_round):
+        annotation = _annotation([_choice("overall", "A")], who=7)
+        declared = LabelFileOptions(path="export.json", annotator=_owner(a_round, 0))
+        own = read_label_file(_export(a_round, annotation | {"updated_by": 7}), declared)
+        assert len(_check(a_round, own).labels) == 1
+        rows = read_label_file(_export(a_round, annotation | {"updated_by": {"id": 1}}), declared)
+        with pytest.raises(SourceError, match=r"column updated_by: found '1' \(changed_by_another\)"):
+            _check(a_round, rows)
+
     def test_messages_name_task_and_field(self, a_round):
         rows = read_label_file(_export(a_round, _annotation([_choice("overall", "A", "B")])), FILE)
         with pytest.raises(

@@ -4,12 +4,13 @@ Nothing is repaired by guessing. A row is refused for the first of these reasons
 
 ``unknown_annotator``, ``annotator_not_named``, ``id_missing``, ``id_damaged_by_spreadsheet``,
 ``id_mistyped``, ``unknown_packet``, ``unknown_pair``, ``annotator_contradicted`` (the row names another
-person than is declared for its file), ``several_people`` (a file declared for one person names several
-whom nobody knows), ``not_assigned`` (the packet is another person's), ``not_of_this_file`` (the packet is
-another person's than the file is named after), ``handed_over``, ``empty_annotation``, ``unknown_label``,
-``unknown_reason_code``, ``reason_code_missing``, ``unknown_attribute``, ``overall_missing``,
-``time_unreadable``, ``older_than_packet``, ``columns_shuffled`` (the texts beside the label are not this
-packet's), ``conflicting_labels`` (two different labels of one person for one pair).
+person than is declared for its file), ``several_people`` (a file declared for one person names several whom
+nobody knows), ``changed_by_another`` (somebody else changed the annotation), ``not_assigned`` (the packet is
+another person's), ``not_of_this_file`` (the packet is another person's than the file is named after),
+``handed_over``, ``empty_annotation``, ``unknown_label``, ``unknown_reason_code``, ``reason_code_missing``,
+``unknown_attribute``, ``overall_missing``, ``time_unreadable``, ``older_than_packet``, ``columns_shuffled``
+(the texts beside the label are not this packet's), ``conflicting_labels`` (two different labels of one person
+for one pair).
 
 Set aside without being wrong: ``open`` (no label yet), ``skipped``, ``repeated`` (the same label again) and,
 under the rule ``last``, ``superseded``.
@@ -184,7 +185,7 @@ def read_label_files(options: ImportOptions, codes: Sequence[str]) -> pd.DataFra
         own = folded in codes or _PSEUDONYM.fullmatch(folded)
         return known.get(folded) or (folded if own else f"{UNNAMED}{_masked(name)}")
 
-    for column in ("annotator", "said_by"):
+    for column in ("annotator", "said_by", "changed_by"):
         mapping = {name: code_of(name) for name in rows[column].dropna().unique()}
         rows[column] = rows[column].map(mapping).astype("str")
     return rows
@@ -379,6 +380,7 @@ def check_rows(
     people |= {pseudonym: pseudonym for pseudonym in people.values()}
     frame["annotator_id"] = frame["annotator"].map(people)
     frame["said_id"] = frame["said_by"].map(people)
+    frame["changed_id"] = frame["changed_by"].map(people)
     frame["id"] = frame["packet_id"].map(clean_id, na_action="ignore")
     frame = _with_key(frame, unblinding)
     frame = _with_file_people(frame, options, key)
@@ -472,6 +474,9 @@ def _reasons(
     declared = frame["declared"].notna() & frame["said_id"].notna()
     mark(declared & (frame["said_id"] != frame["annotator_id"]), "annotator_contradicted")
     mark(_several_unknown(frame), "several_people")
+    # A label as somebody else left it is nobody's own judgement.
+    own = frame["changed_id"].notna() & (frame["changed_id"] == frame["annotator_id"])
+    mark(frame["changed_by"].notna() & ~own, "changed_by_another")
     # A packet is one person's, so a sheet need not say who filled it in; if it says so, it has to agree.
     mark(frame["annotator_id"].notna() & (frame["annotator_id"] != frame["owner"]), "not_assigned")
     mark(frame["foreign"], "not_of_this_file")

@@ -127,6 +127,18 @@ def _who(value: Any) -> str | None:
     return None if value is None or value == "" else str(value)
 
 
+def _number(value: Any) -> Any:
+    return value.get("id") if isinstance(value, dict) else value
+
+
+def _who_changed(annotation: dict[str, Any]) -> str | None:
+    """Return who changed an annotation last, where that is somebody else than who made it."""
+    maker, changer = annotation.get("completed_by"), annotation.get("updated_by")
+    if maker is None or changer is None or _number(maker) == _number(changer):
+        return None
+    return _who(changer)
+
+
 def _from_alias(choice: str, texts: Mapping[str, str]) -> str:
     # Exports hold the alias; exports of older versions hold the text on screen.
     for value, shown in texts.items():
@@ -248,6 +260,7 @@ def _task_records(
         row = common | {
             "annotator": options.annotator or said_by,
             "said_by": said_by,
+            "changed_by": _who_changed(annotation),
             "labelled_at": annotation.get("updated_at") or annotation.get("created_at"),
             "comment": says["comment"],
         }

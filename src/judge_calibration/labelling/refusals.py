@@ -26,6 +26,7 @@ _COLUMN_KINDS = {
     "annotator_not_named": _ANNOTATOR,
     "annotator_contradicted": _ANNOTATOR,
     "several_people": _ANNOTATOR,
+    "changed_by_another": _ANNOTATOR,
     "id_missing": _ID,
     "id_damaged_by_spreadsheet": _ID,
     "id_mistyped": _ID,
@@ -59,6 +60,7 @@ _WANTED = {
     "unknown_annotator": "an annotator of the round (see annotation.labels.identities)",
     "annotator_not_named": "who labelled: a column annotator, or `annotator` declared for the file",
     "annotator_contradicted": "{declared}, who is declared for the file",
+    "changed_by_another": "an annotation that only who made it changed",
     "several_people": "one person, or annotation.labels.identities that say who each of them is",
     "id_missing": "the packet's id",
     "id_damaged_by_spreadsheet": "the id as it was issued (a spreadsheet made something else of it)",
@@ -131,7 +133,7 @@ def explain(row: Mapping[Hashable, object]) -> tuple[str, str, str]:
     reason = str(row["reason"])
     kind = _COLUMN_KINDS[reason]
     names = _COLUMN_NAMES["label_studio" if row.get("layout") == "label_studio" else "spreadsheet"]
-    column = names.get(kind, kind)
+    column = "updated_by" if reason == "changed_by_another" else names.get(kind, kind)
     if kind == _ID and row.get("by_identity"):
         column = "pair_id"
     elif kind == _LABEL:
@@ -153,6 +155,8 @@ def _found(reason: str, kind: str, row: Mapping[Hashable, object]) -> str:
         return f"'{which}', a packet of {owner}" if owner else f"'{which}', given to others"
     if kind == _ANNOTATOR:
         said = _text(row.get("said_by")) or _text(row.get("annotator"))
+        if reason == "changed_by_another":
+            said = _text(row.get("changed_by"))
         return repr(said.removeprefix("?")) if said.removeprefix("?") else "nobody of the round"
     if reason == "unknown_attribute":
         return f"an answer about {shortened(row.get('attribute'))}"

@@ -92,7 +92,14 @@ class Folder(AbstractDataset[dict[str, str], dict[str, str]]):
         return bool(self._files())
 
 
-class Files(Checksummed, AbstractVersionedDataset[Mapping[str, "str | bytes"], dict[str, str]]):
+def _text_or_bytes(raw: bytes) -> str | bytes:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw
+
+
+class Files(Checksummed, AbstractVersionedDataset[Mapping[str, "str | bytes"], dict[str, Any]]):
     r"""Several texts that belong together (one packet an annotator, say), versioned as one folder.
 
     The data are a mapping of relative path to text (or bytes, for a file that is not text). One checksum
@@ -139,12 +146,12 @@ class Files(Checksummed, AbstractVersionedDataset[Mapping[str, "str | bytes"], d
             digests[f"{root.name}/{name}"] = files.write_bytes(root / name, raw)
         files.write_sidecar(root, digests)
 
-    def load(self) -> dict[str, str]:
-        """Return the texts by name if every file is the one that was written."""
+    def load(self) -> dict[str, Any]:
+        """Return the files by name if each is as it was written: texts, or bytes where it is no UTF-8."""
         path = self.checked_path()
         names = files.read_sidecar(files.sidecar_of(path))
         return {
-            name.removeprefix(f"{path.name}/"): (path.parent / name).read_bytes().decode("utf-8")
+            name.removeprefix(f"{path.name}/"): _text_or_bytes((path.parent / name).read_bytes())
             for name in names
         }
 

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from judge_calibration.options.base import Options
 from judge_calibration.options.judging import Constraint
+from judge_calibration.options.sft import SftOptions
 
 Budget = int | Literal["full"]
 """Labelled training pairs a source; ``full``: all that there are."""
@@ -105,6 +106,8 @@ class AdaptationOptions(Options):
     held_out: HeldOutOptions = HeldOutOptions()
     rubrics: RubricOptions | None = None
     """Null: no rubric is written and nothing is asked for one."""
+    sft: SftOptions | None = None
+    """Null: no judge is trained. Needs the environment of `make env-sft`."""
     work_pairs: int = Field(default=1_000, ge=1)
     """New pairs to be judged, for which methods are compared at equal cost."""
     panel: SimulatedPanelOptions = SimulatedPanelOptions()

@@ -60,11 +60,6 @@ def _population(pairs: pd.DataFrame, judged_pairs: pd.DataFrame, options: Adapta
     return pairs[pairs["pair_id"].isin(judged_pairs["pair_id"])]
 
 
-def no_judges_trained(training_subsets: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return no fine-tuned judge: the table of what is asked has the others."""
-    return []
-
-
 def simulate_reads(options: AdaptationOptions) -> pd.DataFrame:
     """Draw the SIMULATED panel: one row a judge and item, reads packed in one small integer an attribute."""
     planted = options.panel

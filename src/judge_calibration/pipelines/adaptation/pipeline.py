@@ -2,6 +2,7 @@
 
 from kedro.pipeline import Node, Pipeline
 
+from judge_calibration.adapt.sft.run import train_judges
 from judge_calibration.pipelines.adaptation import evaluation_nodes, nodes, rubric_nodes
 
 
@@ -38,10 +39,10 @@ def create_pipeline(**kwargs: object) -> Pipeline:
                 name="simulate_reads",
             ),
             Node(
-                func=nodes.no_judges_trained,
-                inputs="training_subsets",
-                outputs="sft_judges",
-                name="no_judges_trained",
+                func=train_judges,
+                inputs=["pairs", "splits", "training_subsets", "params:adaptation"],
+                outputs=["sft_judges", "sft_training_log", "sft_adapters"],
+                name="train_judges",
             ),
             Node(
                 func=rubric_nodes.plan_rubrics,

@@ -1,0 +1,154 @@
+"""Training itself, on a tiny model with random weights; skipped where torch is not installed."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from judge_calibration.adapt.sft.examples import Example
+from judge_calibration.adapt.sft.training import TrainingError, last_logits, train
+from judge_calibration.options.sft import RecipeOptions
+
+pytestmark = pytest.mark.skipif(
+    any(find_spec(name) is None for name in ("torch", "transformers", "peft")),
+    reason="torch is not in this environment: make env-sft, then .venv-sft/bin/python -m pytest tests/adapt",
+)
+
+
+@pytest.fixture
+def model():
+    """A llama of two layers and 32 tokens."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    config = LlamaConfig(
+        vocab_size=32,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+    )
+    return LlamaForCausalLM(config).eval()
+
+
+def examples(count=16):
+    """Prompts that begin alike; the right token is told by the third from the end."""
+    draw = np.random.default_rng(0)
+    out = []
+    for number in range(count):
+        sign = number % 2
+        middle = draw.integers(5, 30, size=int(draw.integers(2, 6))).tolist()
+        out.append(Example(f"p{number // 2}", "AB", (1, 2, 3, 4, *middle, 30 + sign, 5, 6), 10 + sign))
+    return out
+
+
+RECIPE = RecipeOptions(epochs=4, batch=4, learning_rate=0.02, rank=4, alpha=8, tokens_at_once=64)
+
+
+def same(first, second):
+    return all(np.array_equal(first.down[name], second.down[name]) for name in first.down) and all(
+        np.array_equal(first.up[name], second.up[name]) for name in first.up
+    )
+
+
+def fresh(model):
+    import copy
+
+    return copy.deepcopy(model)
+
+
+class TestTraining:
+    def test_eight_steps_lower_the_loss(self, model):
+        recipe = RECIPE.model_copy(update={"most_steps": 8, "epochs": 99})
+        trained = train(fresh(model), examples(), recipe, seed=1, progress=False)
+        assert trained.epochs[-1].steps == 8
+        assert trained.epochs[-1].loss < trained.epochs[0].loss
+
+    def test_only_the_named_matrices_are_changed(self, model):
+        recipe = RECIPE.model_copy(update={"targets": ("q_proj", "down_proj"), "epochs": 1})
+        trained = train(fresh(model), examples(), recipe, seed=1, progress=False)
+        assert sorted(trained.down) == [
+            "model.layers.0.mlp.down_proj",
+            "model.layers.0.self_attn.q_proj",
+            "model.layers.1.mlp.down_proj",
+            "model.layers.1.self_attn.q_proj",
+        ]
+        assert trained.down["model.layers.0.mlp.down_proj"].shape == (4, 32)
+        assert trained.up["model.layers.0.mlp.down_proj"].shape == (16, 4)
+
+    def test_a_seed_makes_the_adapter(self, model):
+        one, again, other = (
+            train(fresh(model), examples(), RECIPE, seed=seed, progress=False) for seed in (1, 1, 2)
+        )
+        assert same(one, again)
+        assert not same(one, other)
+
+    def test_a_killed_run_goes_on_to_the_same_adapter(self, model, tmp_path, monkeypatch):
+        whole = train(fresh(model), examples(), RECIPE, seed=1, progress=False)
+        from judge_calibration.adapt.sft import training
+
+        step, taken = training._step, []
+
+        def killed(*arguments):
+            if len(taken) == 10:  # in the middle of the third epoch of four steps each
+                raise KeyboardInterrupt
+            taken.append(1)
+            return step(*arguments)
+
+        monkeypatch.setattr(training, "_step", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train(fresh(model), examples(), RECIPE, 1, tmp_path / "state", False)
+        monkeypatch.setattr(training, "_step", step)
+        resumed = train(fresh(model), examples(), RECIPE, 1, tmp_path / "state", False)
+        assert same(whole, resumed)
+        assert [epoch.loss for epoch in resumed.epochs] == [epoch.loss for epoch in whole.epochs]
+        assert [one.name for one in (tmp_path / "state").glob("*.pt")] == ["epoch-0004.pt"]
+
+    def test_a_damaged_checkpoint_is_not_used(self, model, tmp_path):
+        whole = train(fresh(model), examples(), RECIPE, 1, tmp_path / "state", False)
+        state = tmp_path / "state" / "epoch-0004.pt"
+        state.write_bytes(state.read_bytes()[:-10])
+        assert same(whole, train(fresh(model), examples(), RECIPE, 1, tmp_path / "state", False))
+
+    def test_a_diverged_run_is_stopped_and_says_why(self, model):
+        import torch
+
+        broken = fresh(model)
+        with torch.no_grad():
+            broken.lm_head.weight.fill_(float("nan"))
+        with pytest.raises(TrainingError, match=r"no number any more in step 1.*\n.*lower the learning rate"):
+            train(broken, examples(), RECIPE, seed=1, progress=False)
+
+
+class TestTheLoss:
+    def test_the_shared_beginning_changes_nothing(self, model):
+        import torch
+
+        some = examples(5)
+        with torch.no_grad():
+            apart = torch.cat([last_logits(model, [one], 0) for one in some])
+            together = last_logits(model, some, 4)
+        assert torch.allclose(apart, together, atol=1e-5)
+
+    def test_gradients_pass_the_shared_beginning(self, model):
+        recipe = RECIPE.model_copy(update={"most_steps": 1, "epochs": 1})
+        first = train(fresh(model), examples(), recipe, seed=1, progress=False)
+        from judge_calibration.adapt.sft import training
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(training, "shared_beginning", lambda _: 0)
+            apart = train(fresh(model), examples(), recipe, seed=1, progress=False)
+        for name in first.up:
+            assert np.allclose(first.up[name], apart.up[name], atol=1e-3)
+
+    def test_a_batch_in_parts_is_the_same_step(self, model):
+        recipe = RECIPE.model_copy(update={"most_steps": 1, "epochs": 1})
+        one = train(fresh(model), examples(), recipe, seed=1, progress=False)
+        parts = recipe.model_copy(update={"tokens_at_once": 65536})
+        two = train(fresh(model), examples(), parts, seed=1, progress=False)
+        for name in one.up:
+            assert np.allclose(one.up[name], two.up[name], atol=1e-3)

@@ -22,5 +22,6 @@ commands = LazyGroup(
         "sentinel": f"{_CONSOLE}.sentinel.command",
         "compare": f"{_CONSOLE}.compare.command",
         "doctor": f"{_CONSOLE}.doctor.command",
+        "publish": f"{_CONSOLE}.publish.command",
     },
 )

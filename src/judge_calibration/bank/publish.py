@@ -43,7 +43,7 @@ _MEANINGS = {
     "content_hash": "SHA-256 of what a judge may see.",
 }
 _TYPES = {"text": "sc:Text", "integer": "sc:Integer", "number": "sc:Float", "boolean": "sc:Boolean"}
-_CONTEXT = {
+CONTEXT = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "arrayShape": "cr:arrayShape",
@@ -123,7 +123,7 @@ def describe(bank: Bank, pairs: pd.DataFrame, sha256: str, size: int) -> dict[st
         )
     optional = {"datePublished": bank.card.date, "url": bank.card.url}
     return {
-        "@context": _CONTEXT,
+        "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": "judge-calibration-pair-bank",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from judge_calibration.console.exits import Exit, explained
 from judge_calibration.errors import RunError
+from judge_calibration.publish.given import read_given
 from judge_calibration.runs import manifest
 from judge_calibration.runs.compare import TOLERANCE, Comparison, agreement, compare, without_control
 from judge_calibration.session.project import Project, find_project
@@ -39,15 +41,56 @@ def command(run: str, fresh: bool, env: str | None) -> Exit:
         raise RunError(
             f"The run {run} ({old.status}) has made nothing to compare.", "choose another: kedro runs"
         )
+    given = read_given(project.root)
+    if not fresh:
+        _check_store(old, project)
     click.echo(f"Repeating {run}: {old.content['command']}")
-    new = _repeat(old, project, fresh)
+    new = _repeat(old, project, fresh, given)
     if new is None or new.status != "finished":
         click.echo("The run could not be repeated; nothing is said about whether it reproduces.", err=True)
         return Exit.ERROR
-    return _report_fresh(old, new, project) if fresh else _report(old, new, project)
+    if fresh:
+        return _report_fresh(old, new, project)
+    return _report(old, new, project, given)
 
 
-def _repeat(old: manifest.Run, project: Project, fresh: bool) -> manifest.Run | None:
+def _check_store(old: manifest.Run, project: Project) -> None:
+    """Refuse to repeat a run whose answers are not kept any more, and say how many are not.
+
+    Raises
+    ------
+    RunError
+        The call store lacks answers that the run had.
+    """
+    import pandas as pd
+
+    from judge_calibration.judges.store import StoreReader
+
+    stores = {
+        str(value)
+        for name, value in manifest.flattened(old.content["parameters"]).items()
+        if name.endswith(".asking.store") and value
+    }
+    wanted: set[str] = set()
+    for name, item in old.content["outputs"].items():
+        path = project.root / item["path"]
+        if (name == "answers" or name.endswith("_answers")) and path.is_file():
+            answers = pd.read_parquet(path, columns=["call_id", "text"])
+            wanted |= set(answers.loc[answers["text"].notna(), "call_id"])
+    had = len(wanted)
+    for store in stores:
+        wanted -= set(StoreReader(project.root / store).answers(wanted))
+    if wanted:
+        raise RunError(
+            f"The call store {', '.join(sorted(stores))} lacks {len(wanted)} of the {had} answers that run "
+            f"{old.run_id} had, so it cannot be repeated without asking.",
+            f"bring the store back from a copy; or ask again: kedro reproduce {old.run_id} --fresh",
+        )
+
+
+def _repeat(
+    old: manifest.Run, project: Project, fresh: bool, given: Sequence[str] = ()
+) -> manifest.Run | None:
     from kedro.framework.project import settings
     from kedro.framework.session import KedroSession
     from kedro.runner import SequentialRunner
@@ -61,6 +104,12 @@ def _repeat(old: manifest.Run, project: Project, fresh: bool) -> manifest.Run | 
     before = hooks.folder
     pinned = {name: item["version"] for name, item in content["inputs"].items() if item.get("version")}
     filters = content["filters"]
+    nodes = filters.get("nodes")
+    if given:
+        # A publication holds what these nodes made, and not the secret or the files that they need.
+        kept = {name: item for name, item in content["outputs"].items() if _maker(content, name) in given}
+        pinned |= {name: item["version"] for name, item in kept.items() if item.get("version")}
+        nodes = [node["name"] for node in content["nodes"] if node["name"] not in given]
     try:
         session = KedroSession.create(
             project_path=project.root,
@@ -76,7 +125,7 @@ def _repeat(old: manifest.Run, project: Project, fresh: bool) -> manifest.Run | 
                 tags=filters.get("tags"),
                 from_nodes=filters.get("from-nodes"),
                 to_nodes=filters.get("to-nodes"),
-                node_names=filters.get("nodes"),
+                node_names=nodes,
                 from_inputs=filters.get("from-inputs"),
                 to_outputs=filters.get("to-outputs"),
                 namespaces=filters.get("namespaces"),
@@ -100,14 +149,22 @@ def _parameters(content: dict[str, Any], project: Project, fresh: bool) -> dict[
     return manifest.nested(flat)
 
 
-def _report(old: manifest.Run, new: manifest.Run, project: Project) -> Exit:
-    result = compare(
-        without_control(old.content), without_control(new.content), project.root, project.package
-    )
+def _maker(content: dict[str, Any], name: str) -> str | None:
+    return next((node["name"] for node in content["nodes"] if name in node["outputs"]), None)
+
+
+def _report(old: manifest.Run, new: manifest.Run, project: Project, given: Sequence[str] = ()) -> Exit:
+    before = without_control(old.content)
+    before["nodes"] = [node for node in before["nodes"] if node["name"] not in given]
+    result = compare(before, without_control(new.content), project.root, project.package)
     checked = "bytes" if result.mode == "bytes" else f"counts, text and numbers within {TOLERANCE:g} relative"
     click.echo(f"Compared {len(result.compared)} artifacts of {old.run_id} with {new.run_id}: {checked}.")
     if result.mode == "tolerance":
         click.echo("(Not by bytes: the platform, the packages or the BLAS kernel are not the same.)")
+    if given:
+        click.echo(
+            "Taken as published, for its ids are keyed with a secret or its files name people: labelling."
+        )
     if result.not_compared:
         click.echo(f"Not compared: {', '.join(result.not_compared)}.")
     if not result.differences:

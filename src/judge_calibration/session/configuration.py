@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from judge_calibration.errors import OptionsError, Problem
 from judge_calibration.options.base import Options
+from judge_calibration.options.faults import faults_of
 from judge_calibration.session.parameters import check_files
 
 Model = TypeVar("Model", bound=Options)
@@ -41,12 +42,8 @@ def block_of(parameters: dict[str, Any], name: str, model: type[Model]) -> Model
         return model.model_validate(parameters.get(name) or {})
     except ValidationError as error:
         problems = [
-            Problem(
-                ".".join(["parameter " + name, *map(str, fault["loc"])]),
-                "nothing" if fault["type"] == "missing" else repr(fault["input"])[:80],
-                fault["msg"],
-            )
-            for fault in error.errors(include_url=False)
+            Problem(".".join([f"parameter {name}", *fault.place]), fault.found, fault.wanted)
+            for fault in faults_of(error, model)
         ]
         raise OptionsError(
             f"The parameters '{name}' are not what they have to be.",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge_calibration.errors import OptionsError, Problem
+from judge_calibration.options.faults import Fault, faults_of
 from judge_calibration.session.project import environment_label
 
 if TYPE_CHECKING:
@@ -48,8 +49,7 @@ def check_parameters(
         try:
             hint.model_validate(value)
         except ValidationError as error:
-            for fault in _causes(error.errors(include_url=False)):
-                problems.append(_problem(key, fault, conf, env))
+            problems.extend(_problem(key, fault, conf, env) for fault in faults_of(error, hint))
     problems.extend(_misspelt_blocks(parameters, blocks, conf, env))
     if problems:
         raise OptionsError(
@@ -70,19 +70,6 @@ def _at(parameters: Mapping[str, Any], key: str) -> Any:
     return value
 
 
-def _causes(faults: Sequence[Any]) -> list[Any]:
-    """Leave out that a list is too short where that is only because an entry of it is faulty."""
-    places = [fault["loc"] for fault in faults]
-    return [
-        fault
-        for fault in faults
-        if fault["type"] != "too_short"
-        or not any(
-            len(place) > len(fault["loc"]) and place[: len(fault["loc"])] == fault["loc"] for place in places
-        )
-    ]
-
-
 def _misspelt_blocks(
     parameters: Mapping[str, Any], blocks: set[str], conf: Path, env: str | None
 ) -> Iterator[Problem]:
@@ -99,19 +86,9 @@ def _misspelt_blocks(
             yield Problem(where, "a block that nothing reads", f"{close[0]!r}, or a name less like it")
 
 
-def _problem(key: str, fault: Any, conf: Path, env: str | None) -> Problem:
-    name = ".".join([key, *(str(part) for part in fault["loc"])])
-    found = repr(fault["input"])
-    shown = found if len(found) <= 80 else f"{found[:77]}..."
-    wanted = "no such parameter" if fault["type"] == "extra_forbidden" else _lower(fault["msg"])
-    missing = fault["type"] == "missing"
-    return Problem(f"parameter {name} ({_files(key, conf, env)})", "nothing" if missing else shown, wanted)
-
-
-def _lower(message: str) -> str:
-    text = message.removeprefix("Value error, ").removeprefix("Input should be ")
-    text = text.removeprefix("Tuple should have ").replace("a valid tuple", "a list")
-    return text[:1].lower() + text[1:]
+def _problem(key: str, fault: Fault, conf: Path, env: str | None) -> Problem:
+    name = ".".join([key, *fault.place])
+    return Problem(f"parameter {name} ({_files(key, conf, env)})", fault.found, fault.wanted)
 
 
 def _files(key: str, conf: Path, env: str | None) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from judge_calibration.options.faults import faults_of
 from judge_calibration.options.layout import Layout, SourceFile
 from judge_calibration.sources.problems import Problems
 
@@ -52,14 +53,10 @@ def resolve_layout(source: SourceFile, problems: Problems) -> Layout | None:
     try:
         return Layout.model_validate(merged)
     except ValidationError as error:
-        for issue in error.errors():
-            where = ".".join(str(part) for part in issue["loc"]) or "the description"
+        for fault in faults_of(error, Layout):
+            where = ".".join(fault.place) or "the description"
             problems.add(
-                f"layout '{source.layout}' for {source.path}",
-                None,
-                where,
-                str(issue.get("input"))[:80],
-                issue["msg"],
+                f"layout '{source.layout}' for {source.path}", None, where, fault.found, fault.wanted
             )
         return None
 

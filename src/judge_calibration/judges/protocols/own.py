@@ -29,6 +29,7 @@ from judge_calibration.judges.parsing.replies import (
 from judge_calibration.judges.prompts import load_prompts
 from judge_calibration.judges.protocols.base import Protocol, Step, fill, placeholders
 from judge_calibration.options.base import Options
+from judge_calibration.options.faults import problems_of
 from judge_calibration.options.judging import Constraint
 
 KNOWN = ("question", "answer_a", "answer_b", "sources", "output")
@@ -176,12 +177,7 @@ def _read(path: Path) -> PromptFile:
     try:
         return PromptFile.model_validate(content)
     except ValidationError as error:
-        problems = [
-            Problem(
-                f"{path}, key {'.'.join(map(str, one['loc']))}", repr(one.get("input"))[:80], str(one["msg"])
-            )
-            for one in error.errors()
-        ]
+        problems = problems_of(error, PromptFile, str(path))
         raise OptionsError(f"The prompt file {path} cannot be used.", problems, _NEXT) from None
 
 

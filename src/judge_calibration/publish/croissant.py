@@ -1,0 +1,122 @@
+"""The Croissant description (1.1) of a publication: JSON-LD that catalogs of data sets read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judge_calibration.bank.publish import CONTEXT
+
+_FORMATS = {
+    ".parquet": "application/x-parquet",
+    ".csv": "text/csv",
+    ".json": "application/json",
+    ".jsonl": "application/jsonlines",
+    ".html": "text/html",
+    ".yml": "application/yaml",
+    ".yaml": "application/yaml",
+    ".md": "text/markdown",
+}
+_BINARY = "application/octet-stream"
+_PLAIN = "text/plain"
+_DEEDS = {
+    "CC-BY-4.0": "https://creativecommons.org/licenses/by/4.0/",
+    "CC-BY-NC-4.0": "https://creativecommons.org/licenses/by-nc/4.0/",
+    "CC-BY-SA-4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
+    "CC0-1.0": "https://creativecommons.org/publicdomain/zero/1.0/",
+}
+
+
+def describe(
+    folder: Path,
+    digests: Mapping[str, str],
+    tables: Mapping[str, str],
+    licences: Sequence[str],
+    about: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return the description.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The publication as it is written.
+    digests : mapping
+        SHA-256 of every file by its path.
+    tables : mapping
+        The Parquet files that are described column by column: path by dataset.
+    licences : sequence of str
+        SPDX names of all licences in it.
+    about : mapping
+        ``name``, ``description``, ``version``, ``date``, ``collection``, ``personal``.
+    """
+    names = sorted({part for licence in licences for part in licence.strip("()").split(" AND ")})
+    return {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.1",
+        "name": about["name"],
+        "description": about["description"],
+        "citeAs": f"{about['name']}, {about['date']}.",
+        "creator": {"@type": "sc:Organization", "name": about.get("creator") or "not told"},
+        "datePublished": about["date"],
+        "isLiveDataset": False,
+        "keywords": ["LLM-as-a-judge", "pairwise comparison", "evaluation", "calibration"],
+        "license": [_DEEDS.get(name, f"https://spdx.org/licenses/{name}.html") for name in names],
+        "version": about["version"],
+        "rai:dataCollection": about["collection"],
+        "rai:personalSensitiveInformation": about["personal"],
+        "distribution": [_file_object(folder, path, digests[path]) for path in sorted(digests)],
+        "recordSet": [
+            records for name, path in sorted(tables.items()) if (records := _record_set(folder, name, path))
+        ],
+    }
+
+
+def _file_object(folder: Path, path: str, digest: str) -> dict[str, Any]:
+    suffix = Path(path).suffix
+    text = suffix in (".py", ".txt", ".toml", ".lock", ".sha256", ".j2", ".css", ".js", "")
+    return {
+        "@type": "cr:FileObject",
+        "@id": path,
+        "name": path,
+        "contentUrl": path,
+        "contentSize": f"{(folder / path).stat().st_size} B",
+        "encodingFormat": _FORMATS.get(suffix, _PLAIN if text else _BINARY),
+        "sha256": digest,
+    }
+
+
+def _record_set(folder: Path, name: str, path: str) -> dict[str, Any] | None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(folder / path)
+    fields = []
+    for column in schema:
+        kind = "sc:Text"
+        if pa.types.is_boolean(column.type):
+            kind = "sc:Boolean"
+        elif pa.types.is_integer(column.type):
+            kind = "sc:Integer"
+        elif pa.types.is_floating(column.type):
+            kind = "sc:Float"
+        fields.append(
+            {
+                "@type": "cr:Field",
+                "@id": f"{name}/{column.name}",
+                "name": column.name,
+                "description": column.name.replace("_", " ") + ".",
+                "dataType": kind,
+                "source": {"fileObject": {"@id": path}, "extract": {"column": column.name}},
+            }
+        )
+    if not fields:
+        return None
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": f"The table {name}; docs/definitions.md and schemas.py say what its columns mean.",
+        "field": fields,
+    }

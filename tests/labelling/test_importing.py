@@ -6,6 +6,7 @@ from labelling_helpers import in_shown_order, label_rows, make_options
 from judge_calibration import schemas
 from judge_calibration.errors import SourceError
 from judge_calibration.labelling.importing import (
+    _pair_reason,
     check_rows,
     given_packets,
     read_identities,
@@ -127,6 +128,20 @@ class TestRefused:
             "unknown_pair",
             "id_damaged_by_spreadsheet",
         ]
+
+    @pytest.mark.parametrize(
+        ("issued", "came", "reason"),
+        [
+            ("007", "7", "id_damaged_by_spreadsheet"),
+            ("12345678901234567890", "12345678901234500000", "id_damaged_by_spreadsheet"),
+            ("12345678901234567890", "1.23457E+19", "id_damaged_by_spreadsheet"),
+            ("1-3", "2026-03-01T00:00:00", "id_damaged_by_spreadsheet"),
+            ("1-3", "03.01.2026", "id_damaged_by_spreadsheet"),
+            ("007", "8", "unknown_pair"),
+        ],
+    )
+    def test_pair_ids_that_a_spreadsheet_took_for_numbers_or_dates(self, issued, came, reason):
+        assert _pair_reason(came, {issued}) == reason
 
 
 class TestMessages:

@@ -63,6 +63,7 @@ LABEL_COLUMNS = [*schemas.LABELS.column_names, "slot", "kind", "round_id", "comm
 UNNAMED = "?"
 
 _EXCEL_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?")
+_EXCEL_DIGITS = 15
 _EXCEL_DATE = re.compile(
     r"\d{1,4}[-/.][A-Za-z]{3}([-/.]\d{2,4})?|[A-Za-z]{3}[-/. ]\d{2,4}|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*"
 )
@@ -334,13 +335,17 @@ def _pair_reason(text: object, pair_ids: set[str]) -> str:
         return "id_missing"
     shown = str(text).strip()
     damaged = _EXCEL_NUMBER.fullmatch(shown) or _EXCEL_DATE.fullmatch(shown) or shown.startswith("#")
-    if damaged and (re.search(r"[eE.,/]", shown) or any(_lost_zeros(shown, known) for known in pair_ids)):
+    if damaged and (re.search(r"[eE.,/]", shown) or any(_lost_digits(shown, known) for known in pair_ids)):
         return "id_damaged_by_spreadsheet"
     return "id_damaged_by_spreadsheet" if _EXCEL_DATE.fullmatch(shown) else "unknown_pair"
 
 
-def _lost_zeros(shown: str, known: str) -> bool:
-    return known != shown and known.isdigit() and known.lstrip("0") == shown.lstrip("0")
+def _lost_digits(shown: str, known: str) -> bool:
+    if known == shown or not known.isdigit() or not shown.isdigit():
+        return False
+    # Spreadsheets keep fifteen digits of a number; what follows becomes zeros or noise.
+    cut = len(known) == len(shown) > _EXCEL_DIGITS and known[:_EXCEL_DIGITS] == shown[:_EXCEL_DIGITS]
+    return cut or known.lstrip("0") == shown.lstrip("0")
 
 
 def check_rows(

@@ -298,7 +298,8 @@ def _step(
 
 
 def _matrices(weights: dict[str, Any], history: list[Epoch]) -> Trained:
-    down, up = {}, {}
+    down: dict[str, np.ndarray] = {}
+    up: dict[str, np.ndarray] = {}
     for name, value in weights.items():
         module = name.removeprefix("base_model.model.").partition(".lora_")[0]
         matrix = value.detach().float().cpu().numpy().copy()

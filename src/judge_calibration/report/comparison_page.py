@@ -9,13 +9,15 @@ import pandas as pd
 
 from judge_calibration.metrics.run_comparison import CHANGES, RunComparison
 from judge_calibration.report.answers import Answer
-from judge_calibration.report.blocks import Block, Prose, Section, TableBlock
+from judge_calibration.report.blocks import Block, Prose, Section, TableBlock, Terms
 from judge_calibration.report.gate_page import plain
+from judge_calibration.report.glossary import GLOSSARY
 from judge_calibration.report.page import render_page
 from judge_calibration.report.sections import readable
 from judge_calibration.report.shortening import shortened
 from judge_calibration.report.wording import cell_name, count_noun, is_missing, percent
 
+_DEFINED = ("trust", "consistency", "position", "accuracy", "judgment", "interval")
 _DIFFERENCES = ("judge_id", "protocol", "constraint", "temperature")
 
 
@@ -69,6 +71,7 @@ def comparison_page(comparison: RunComparison, title: str, summary: str) -> str:
         _differences_section(comparison.differences),
         _changes_section(comparison.changed),
         _counts_section(comparison),
+        Section("definitions", "Definitions", "", [Terms(tuple(GLOSSARY[name] for name in _DEFINED))]),
     ]
     return render_page(title, summary, answers, sections, (), "What changed?")
 

@@ -12,7 +12,8 @@ from judge_calibration.metrics.authority import ALL
 from judge_calibration.metrics.sentinel import SentinelResult
 from judge_calibration.metrics.two_key_gate import GateDecision, Key
 from judge_calibration.report.answers import Answer, Tone
-from judge_calibration.report.blocks import Block, Missing, Prose, Section, TableBlock
+from judge_calibration.report.blocks import Block, Missing, Prose, Section, TableBlock, Terms, marked
+from judge_calibration.report.glossary import GLOSSARY
 from judge_calibration.report.page import render_page
 from judge_calibration.report.sections import readable
 from judge_calibration.report.wording import cell_name, count_noun, is_missing, reason_text
@@ -55,6 +56,7 @@ _REASONS = {
     "rule_not_recorded_at_judging": "No rule was on record when judging started",
 }
 NOT_COMPARED = "Nothing could be compared."
+SIMULATED = "SIMULATED: verdicts and labels on this page were made by a program to show how it looks."
 
 
 def gate_document(
@@ -127,6 +129,7 @@ def gate_page(
     document: Mapping[str, Any],
     pairs: pd.DataFrame,
     banners: Sequence[str] = (),
+    simulated: bool = False,
 ) -> str:
     """Return the gate's page as HTML text.
 
@@ -141,6 +144,8 @@ def gate_page(
         The products' pairs, for the audit queue.
     banners : sequence of str
         Warnings for the whole page.
+    simulated : bool
+        Marks the page and every table SIMULATED.
     """
     old, new = document["products"]["old"], document["products"]["new"]
     details = tuple(reason_in_words(reason) for reason in decision.reasons) or (
@@ -172,10 +177,16 @@ def gate_page(
         f"Release gate: {new} against {old}",
         summary,
         [answer],
-        sections,
-        banners,
+        [*(marked(section, simulated) for section in sections), _definitions()],
+        ([SIMULATED] if simulated else []) + list(banners),
         "May the new product ship?",
     )
+
+
+def _definitions() -> Section:
+    """The definitions that a gate's or a sentinel's page links to."""
+    names = ("authority", "position", "judgment", "interval", "instrument")
+    return Section("definitions", "Definitions", "", [Terms(tuple(GLOSSARY[name] for name in names))])
 
 
 def reason_in_words(reason: str) -> str:
@@ -297,7 +308,12 @@ def _audit_section(decision: GateDecision, pairs: pd.DataFrame) -> Section:
     return Section("audit", "Audit queue", lead, [table])
 
 
-def sentinel_page(documents: Sequence[Mapping[str, Any]], summary: str, banners: Sequence[str] = ()) -> str:
+def sentinel_page(
+    documents: Sequence[Mapping[str, Any]],
+    summary: str,
+    banners: Sequence[str] = (),
+    simulated: bool = False,
+) -> str:
     """Return the sentinel's page: one answer a cell."""
     answers = [
         Answer(
@@ -311,7 +327,12 @@ def sentinel_page(documents: Sequence[Mapping[str, Any]], summary: str, banners:
     ]
     blocks: list[Block] = [block for document in documents for block in sentinel_section(document).blocks]
     lead = sentinel_section(documents[0]).lead if documents else ""
+    section = marked(Section("sentinel", "What was compared", lead, blocks), simulated)
     return render_page(
-        "Sentinel", summary, answers, [Section("sentinel", "What was compared", lead, blocks)], banners,
+        "Sentinel",
+        summary,
+        answers,
+        [section, _definitions()],
+        ([SIMULATED] if simulated else []) + list(banners),
         "Is each judge still the one that was calibrated?",
-    )  # fmt: skip
+    )

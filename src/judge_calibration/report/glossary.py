@@ -238,12 +238,19 @@ _OF_SECTION = {
     "selftest": ("interval",),
     "instrument": ("instrument",),
     "comparisons": ("trust", "interval"),
+    "keys-section": ("position",),
+    "sentinel": ("instrument", "judgment"),
+    "shift": ("authority",),
+    "differences": ("trust", "consistency", "position", "accuracy"),
+    "changes": ("judgment",),
+    "counts": ("judgment",),
 }
 
 
 def terms_of(section: str) -> tuple[str, ...]:
     """Return the ids of the definitions that a section's figures and tables link to, "interval" last."""
-    return tuple(dict.fromkeys((*_OF_SECTION.get(section, ()), "interval")))
+    named = _OF_SECTION.get(section)
+    return () if named is None else tuple(dict.fromkeys((*named, "interval")))
 
 
 def definitions_section() -> Section:

@@ -6,10 +6,10 @@ import base64
 import gzip
 from collections.abc import Sequence
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from judge_calibration.report.answers import Answer
-from judge_calibration.report.blocks import FigureBlock, Section, tables_of
+from judge_calibration.report.blocks import Block, FigureBlock, Section, Terms, tables_of
 from judge_calibration.report.glossary import GLOSSARY, terms_of
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ def templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _terms(block: Block) -> tuple[Any, ...]:
+    return block.terms if isinstance(block, Terms) else ()
 
 
 def _plotly_library() -> str:
@@ -71,11 +75,9 @@ def render_page(
         for table in tables_of(block)
     }
     # Links to definitions only where the page has them.
-    known = {block.kind for section in sections for block in section.blocks}
+    defined = {term.id for section in sections for block in section.blocks for term in _terms(block)}
     terms = {
-        section.id: [GLOSSARY[name] for name in section.terms or terms_of(section.id)]
-        if "terms" in known
-        else []
+        section.id: [GLOSSARY[name] for name in section.terms or terms_of(section.id) if name in defined]
         for section in sections
     }
     has_figures = any(isinstance(block, FigureBlock) for section in sections for block in section.blocks)

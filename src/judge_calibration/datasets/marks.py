@@ -36,12 +36,17 @@ def marked(data: Any, word: str) -> Any:
     [[0.5, 'SIMULATED']]
     >>> marked({"C": 0.5}, "SIMULATED"), marked([{"C": 0.5}], "SIMULATED")
     ({'C': 0.5, 'mark': 'SIMULATED'}, [{'C': 0.5, 'mark': 'SIMULATED'}])
+    >>> marked({"cell-1": {"C": 0.5}}, "SIMULATED")
+    {'cell-1': {'C': 0.5, 'mark': 'SIMULATED'}}
     >>> marked("<body><p>C</p></body>", "SIMULATED")
     '<body><p><strong>SIMULATED</strong></p><p>C</p></body>'
     """
     if isinstance(data, pd.DataFrame):
         return data.assign(**{COLUMN: pd.Series(word, index=data.index, dtype="str")})
     if isinstance(data, dict):
+        if data and all(isinstance(item, dict) for item in data.values()):
+            # A register by id: the word goes into each entry, not beside them as if it were one.
+            return {name: {**item, COLUMN: word} for name, item in data.items()}
         return {**data, COLUMN: word}
     if isinstance(data, list):
         return [{**item, COLUMN: word} if isinstance(item, dict) else item for item in data]

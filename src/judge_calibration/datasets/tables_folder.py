@@ -13,6 +13,7 @@ import pandas as pd
 from kedro.io.core import AbstractVersionedDataset, DatasetError, Version
 
 from judge_calibration.datasets.checksummed import Checksummed
+from judge_calibration.datasets.marks import marked
 from judge_calibration.datasets.tables import parquet_bytes
 from judge_calibration.runs import files
 
@@ -73,7 +74,8 @@ class Tables(Checksummed, AbstractVersionedDataset[Mapping[str, pd.DataFrame], d
         index = json.dumps(names, ensure_ascii=False, indent=1).encode("utf-8")
         digests = {f"{root.name}/{_INDEX}": files.write_bytes(root / _INDEX, index)}
         for name, table in data.items():
-            content = parquet_bytes(table, self._row_group_size)
+            kept = table if self.mark is None else marked(table, self.mark)
+            content = parquet_bytes(kept, self._row_group_size)
             digests[f"{root.name}/{names[name]}"] = files.write_bytes(root / names[name], content)
         files.write_sidecar(root, digests)
 

@@ -14,7 +14,7 @@ from judge_calibration.profiles.code_counts import code_counts
 from judge_calibration.profiles.coverage import coverage_table
 from judge_calibration.profiles.cube import ReadCube, cube_from_reads
 from judge_calibration.profiles.holistic import holistic_verdicts
-from judge_calibration.profiles.packed_tables import from_tables, joined, to_tables
+from judge_calibration.profiles.packed_tables import attribute_columns, from_tables, joined, to_tables
 from judge_calibration.profiles.panel import CHOICE_RULES, Panel, choice_matrix, choice_rows
 from judge_calibration.profiles.panel_simulation import simulate_panel
 from judge_calibration.profiles.read_files import import_reads
@@ -229,7 +229,7 @@ def panel_of(
     options: AttributesOptions,
 ) -> Panel:
     """Return the panel of gathered tables, with its reduced panel by the declared rule of position bias."""
-    names = [name for table in list(read_panel.values())[:1] for name in table.columns[2:]]
+    names = attribute_columns(read_panel)
     cube = from_tables(read_panel, names)
     verdicts = choice_matrix(choices, cube.judges, cube.items, options.holistic.rule)
     coverage = coverage_table(code_counts(cube.codes), cube.judges, len(cube.items), options.position_limit)

@@ -13,7 +13,8 @@ from judge_calibration.profiles.inventory import column_name
 from judge_calibration.profiles.storage import CODES
 
 _MOST = 20
-_KEYS = ("judge_id", "pair_id")
+# `mark` says SIMULATED in environments that mark everything they write.
+_KEYS = ("judge_id", "pair_id", "mark")
 
 
 def to_tables(cube: ReadCube) -> dict[str, pd.DataFrame]:
@@ -33,6 +34,17 @@ def to_tables(cube: ReadCube) -> dict[str, pd.DataFrame]:
         codes.insert(0, "judge_id", pd.Series([judge] * len(items), dtype="str"))
         tables[judge] = codes
     return tables
+
+
+def attribute_columns(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Return the names of the attributes of packed tables that this project wrote.
+
+    Examples
+    --------
+    >>> attribute_columns({"j": pd.DataFrame({"judge_id": ["j"], "pair_id": ["p"], "depth": [8]})})
+    ['depth']
+    """
+    return [str(name) for table in list(tables.values())[:1] for name in table.columns if name not in _KEYS]
 
 
 def from_tables(

@@ -12,9 +12,10 @@ from judge_calibration.options.reporting import ReportingOptions
 from judge_calibration.report import sections
 from judge_calibration.report.adaptation_section import adaptation_section
 from judge_calibration.report.answers import Answer
+from judge_calibration.report.attribute_section import attributes_section
 from judge_calibration.report.audit_section import audit_section
 from judge_calibration.report.authority_section import authority_section, earned_sentence
-from judge_calibration.report.blocks import Block, Missing, Section, marked
+from judge_calibration.report.blocks import Missing, Section, marked
 from judge_calibration.report.costs_section import costs_section, outcomes_section
 from judge_calibration.report.data_section import data_section
 from judge_calibration.report.formats_section import (
@@ -33,7 +34,6 @@ from judge_calibration.report.remedies_section import (
     remedies_section,
     selective_section,
 )
-from judge_calibration.report.result_tables import plain_table as _plain
 from judge_calibration.report.result_tables import some as _some
 from judge_calibration.report.variance_section import variance_section
 from judge_calibration.report.wording import count_noun
@@ -81,7 +81,7 @@ def build_report(
     parts = [marked(section, judges) for section in of_judges]
     parts.insert(2, marked(people_section(tables), judges or people))
     parts += [
-        _attributes(tables),
+        attributes_section(tables),
         adaptation_section(tables),
         data_section(tables),
         marked(_self_test(tables), True),
@@ -173,32 +173,3 @@ def _self_test(tables: Mapping[str, pd.DataFrame]) -> Section:
     missing = Missing("It was not run here:", "kedro run --env selftest --nodes check_instrument")
     frame = _some(tables, "selftest_table")
     return sections.table_section("selftest", "Self-test of the instrument", lead, frame, "", missing)
-
-
-def _attributes(tables: Mapping[str, pd.DataFrame]) -> Section:
-    lead = (
-        "Which of two answers has more of an attribute, read in both orders; only what both "
-        "orders share counts."
-    )
-    coverage = _some(tables, "attribute_coverage")
-    command = "kedro run --env attributes --pipelines data_prep,judging,attributes"
-    if coverage is None:
-        return Section("attributes", "Attributes", lead, [Missing("No attribute was read here:", command)])
-    blocks: list[Block] = [
-        _plain(
-            "coverage-table",
-            "Coverage and position preference of attribute reads",
-            "Coverage: share of cells with the same direction in both orders. A judge that "
-            "names one position in "
-            "most reads is flagged; agreement below is over resolved cells only.",
-            coverage,
-        )
-    ]
-    for name, title, note in (
-        ("attribute_agreement", "Agreement on attributes", "Never read without joint coverage."),
-        ("attribute_table", "Attributes", "Detection, order consistency, and the core set of both medians."),
-    ):
-        frame = _some(tables, name)
-        if frame is not None:
-            blocks.append(_plain(name.replace("_", "-"), title, note, frame))
-    return Section("attributes", "Attributes", lead, blocks)

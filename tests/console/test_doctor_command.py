@@ -96,7 +96,7 @@ class TestCommand:
         path = lines(tool_project.root / "log.jsonl", rows)
         result = tool_project.kedro("doctor", path)
         assert result.exit_code == 3, result.output
-        assert "--layout verdicts --set reference_kind=human" in result.output
+        assert "--layout verdicts --reference-kind human" in result.output
         result = tool_project.kedro("doctor", path, "--set", "reference_kind=human")
         assert result.exit_code == 0, result.output
         assert "set: {reference_kind: human}" in result.output
@@ -153,3 +153,68 @@ class TestCommand:
         result = tool_project.kedro("doctor", path, "--layout", "no_such")
         assert result.exit_code == 2
         assert "no_such" in result.stderr
+
+
+class TestOddFiles:
+    """Whatever a person names, something sensible is said of it, and never a traceback."""
+
+    @pytest.mark.parametrize(
+        ("name", "content", "said"),
+        [
+            ("empty.csv", b"", "empty: 0 bytes"),
+            ("paper.pdf", b"%PDF-1.7 ...", "a PDF document"),
+            ("plot.csv", b"\x89PNG\r\n\x1a\n....", "a picture (PNG)"),
+            ("broken.zip", b"PK\x03\x04 cut", "a broken or cut zip archive"),
+            ("old.xls", b"\xd0\xcf\x11\xe0....", "an old Office document"),
+            ("rows.db", b"SQLite format 3\x00...", "an SQLite database"),
+            ("page.html", b"<!DOCTYPE html><html></html>", "a web page"),
+            ("x.parquet.sha256", b"abc  x.parquet\n", "the checksum of another file"),
+            ("mine.yml", b"layout: mine\nkind: pairs\nfields:\n  question: q\n", "a description of a layout"),
+            ("manifest.json", b'{"nodes": [], "inputs": {}, "outputs": {}}', "the manifest of a run"),
+        ],
+    )
+    def test_no_rows_to_read(self, tool_project, name, content, said):
+        path = tool_project.root / name
+        path.write_bytes(content)
+        result = tool_project.kedro("doctor", str(path))
+        assert result.exit_code == 3, result.output
+        assert said in result.output
+        assert "What to do: " in result.output
+
+    def test_a_workbook_and_a_whole_archive(self, tool_project):
+        import zipfile
+
+        for name, inside, said in (
+            ("book.xlsx", "xl/workbook.xml", "an Excel workbook"),
+            ("data.zip", "pairs.csv", "a zip archive with pairs.csv"),
+        ):
+            path = tool_project.root / name
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr(inside, "x")
+            assert said in tool_project.kedro("doctor", str(path)).output
+
+    def test_a_folder(self, tool_project):
+        folder = tool_project.root / "some"
+        folder.mkdir()
+        assert "an empty folder" in tool_project.kedro("doctor", str(folder)).output
+        (folder / "a.csv").write_text("x\n")
+        result = tool_project.kedro("doctor", str(folder))
+        assert result.exit_code == 3
+        assert "a folder with a.csv" in result.output
+
+    def test_semicolons_are_noticed_and_the_kind_of_labels_is_an_option(self, tool_project):
+        path = tool_project.root / "ours.csv"
+        rows = "".join(f"q{i};one, two;three;A\n" for i in range(12))
+        path.write_text("question;response_a;response_b;label\n" + rows, encoding="utf-8")
+        result = tool_project.kedro("doctor", str(path), "--reference-kind", "human")
+        assert result.exit_code == 0, result.output + result.stderr
+        assert "separated by ';'" in result.output
+        assert "12 pairs" in result.output
+        assert 'delimiter: ";"' in result.output
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+    def test_byte_order_marks(self, tool_project, encoding):
+        path = tool_project.root / "marked.csv"
+        path.write_text("question;response_a;response_b\nq;a;b\n", encoding=encoding)
+        result = tool_project.kedro("doctor", str(path))
+        assert "1 pairs" in result.output, result.output + result.stderr

@@ -9,6 +9,7 @@ import click
 from kedro.framework.cli.utils import _split_params  # as `kedro run` reads --params
 
 from judge_calibration.console.exits import Exit, explained, say_error
+from judge_calibration.console.file_kinds import delimiter_of, kind_of
 from judge_calibration.errors import RunError, SourceError
 from judge_calibration.session.project import environment_label, find_project
 
@@ -40,13 +41,25 @@ class _Read(NamedTuple):
     callback=_split_params,
     help="What the layout leaves open, as in parameters: reference_kind=human,licence=CC-BY-4.0.",
 )
+@click.option(
+    "--reference-kind",
+    type=click.Choice(["human", "ai", "benchmark", "constructed"]),
+    help="Who made the labels of FILE, where the layout leaves it open.",
+)
+@click.option("--delimiter", help="What separates the columns of FILE, where it is no comma; ';' is noticed.")
 @click.option("--write", "target", type=click.Path(dir_okay=False), help="Write the proposed layout here.")
 @click.option(
     "--env", "-e", help="Without FILE: the environment whose data are looked at (base if not given)."
 )
 @explained
 def command(
-    file: str | None, layout: str | None, settings: dict[str, Any], target: str | None, env: str | None
+    file: str | None,
+    layout: str | None,
+    settings: dict[str, Any],
+    reference_kind: str | None,
+    delimiter: str | None,
+    target: str | None,
+    env: str | None,
 ) -> Exit:
     """Say of a FILE what it is, which analyses it allows and what is missing.
 
@@ -60,12 +73,17 @@ def command(
         found = _at_hand(env)
     else:
         if not _is_there(file):
-            what = f"{file} is a folder" if Path(file).is_dir() else f"There is no file {file}"
-            raise RunError(f"{what}.", "name a file; its path is taken from the working folder")
+            raise RunError(f"There is no file {file}.", "its path is taken from the working folder")
+        kind = kind_of(Path(file)) if Path(file).exists() else None
+        if kind is not None and layout is None:
+            click.echo(f"{file}: {kind.what}. No analysis starts from it as it is.")
+            click.echo(f"What to do: {kind.step}")
+            return Exit.PAUSE
+        settings = _with_options(settings, file, reference_kind, delimiter)
         names = [layout] if layout else []
         artifact = None if layout else _artifact(Path(file))
         if artifact is None and not names:
-            proposal = _proposal(file)
+            proposal = _proposal(file, settings)
             names = list(proposal.fitting)
             if not names:
                 return _propose(file, proposal, target)
@@ -81,13 +99,30 @@ def command(
 
 
 def _is_there(file: str) -> bool:
-    return "://" in file or any(char in file for char in "*?[") or Path(file).is_file()
+    return "://" in file or any(char in file for char in "*?[") or Path(file).exists()
 
 
-def _proposal(file: str) -> Any:
+def _with_options(
+    settings: dict[str, Any], file: str, reference_kind: str | None, delimiter: str | None
+) -> dict[str, Any]:
+    """Return the settings with what the options say, and with a delimiter that the file's header shows."""
+    found = dict(settings)
+    if reference_kind is not None:
+        found["reference_kind"] = reference_kind
+    if delimiter is not None:
+        found["delimiter"] = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
+    if "delimiter" not in found and Path(file).is_file():
+        seen = delimiter_of(Path(file))
+        if seen is not None:
+            found["delimiter"] = seen
+            click.echo(f"{file}: its columns are separated by {seen!r}, not by commas.")
+    return found
+
+
+def _proposal(file: str, settings: dict[str, Any]) -> Any:
     from judge_calibration.sources import propose_layout
 
-    return propose_layout(file)
+    return propose_layout(file, settings)
 
 
 def _artifact(path: Path) -> _Read | None:
@@ -127,7 +162,7 @@ def _refused(file: str, name: str, error: SourceError) -> Exit:
         return Exit.USAGE
     if places and all(place.endswith("column reference_kind") for place in places):
         click.echo(f"The layout '{name}' fits; who made the labels has to be said, for instance by")
-        click.echo(f"  kedro doctor {file} --layout {name} --set reference_kind=human")
+        click.echo(f"  kedro doctor {file} --layout {name} --reference-kind human")
         return Exit.PAUSE
     return Exit.FAIL
 
@@ -166,8 +201,13 @@ def _read(file: str, name: str, settings: dict[str, Any]) -> _Read:
 
 
 def _set(settings: dict[str, Any]) -> str:
-    inside = ", ".join(f"{name}: {value}" for name, value in settings.items())
+    inside = ", ".join(f"{name}: {_yaml(value)}" for name, value in settings.items())
     return f", set: {{{inside}}}" if settings else ""
+
+
+def _yaml(value: Any) -> str:
+    # A lone punctuation mark is no plain YAML value.
+    return f'"{value}"' if isinstance(value, str) and not value.isalnum() else str(value)
 
 
 def _propose(file: str, proposal: Any, target: str | None) -> Exit:

@@ -7,8 +7,10 @@ open, with the values that were found.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -21,6 +23,8 @@ from judge_calibration.sources.records import RecordBlock, read_blocks, records_
 
 _LOOKED_AT = 500
 _OPEN = "'?'"
+_WRITTEN = ("delimiter", "encoding", "format", "quoting")
+"""Settings that say how a file is written, and so help to look at it."""
 _SIDES = (("_a", "_b"), ("_1", "_2"), ("_A", "_B"), ("_0", "_1"), ("A", "B"), ("1", "2"))
 _STEMS = ("response", "answer", "output", "completion", "candidate_answer", "reply", "text")
 _NAMES = {
@@ -57,8 +61,14 @@ class Proposal(NamedTuple):
     remarks: list[str]
 
 
-def propose_layout(path: str) -> Proposal:
+def propose_layout(path: str, settings: Mapping[str, Any] | None = None) -> Proposal:
     r"""Look at the first rows of a file and propose how to describe it.
+
+    Parameters
+    ----------
+    path : str
+    settings : mapping, optional
+        What is laid over every layout that is tried, such as ``{"delimiter": ";"}``.
 
     Raises
     ------
@@ -76,8 +86,11 @@ def propose_layout(path: str) -> Proposal:
     """
     problems = Problems()
     with open_file(expand_path(path)[0]) as file:
-        fitting = [name for name in layout_names() if _fits(load_layout(name), file)]
-        layout = Layout(layout="proposed", title="Proposed", kind="pairs")
+        written = {name: value for name, value in (settings or {}).items() if name in _WRITTEN}
+        fitting = [
+            name for name in layout_names() if _fits(load_layout(name).model_copy(update=written), file)
+        ]
+        layout = Layout(layout="proposed", title="Proposed", kind="pairs").model_copy(update=written)
         records = list(islice(_records(file, layout, problems), _LOOKED_AT))
     problems.raise_any("correct the file, or say how it is written: format, encoding, delimiter, records")
     names = _columns(records)
@@ -89,6 +102,7 @@ def propose_layout(path: str) -> Proposal:
         )
         return Proposal(fitting, "", remarks)
     text, open_questions = _describe(records, names)
+    text = "".join(f"{name}: {json.dumps(value)}\n" for name, value in written.items()) + text
     return Proposal([], text, [*remarks, *open_questions])
 
 

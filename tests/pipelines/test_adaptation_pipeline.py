@@ -353,3 +353,16 @@ def test_the_simulated_panel_gains_and_is_marked(run):
     assert (full["delta_low"] <= full["delta"]).all()
     curve = out["sample_efficiency"].query("simulated and source == 'all'")
     assert curve["budget"].tolist() == ["32", "full"]
+
+
+def test_a_simulated_source_is_marked_whoever_judged_it(run):
+    pairs = make_pairs()
+    pairs["source"] = "SIMULATED-source-of-a-file"
+    pairs["split"] = assign_split(pairs)
+    out = run(pairs)
+    assert out["adaptation_table"]["simulated"].all()
+    assert out["adaptation_changes"]["simulated"].all()
+    assert out["reweighting_fits"]["simulated"].all()
+    # Each judge has one row a method and budget all the same: the panel's rows and these are not mixed up.
+    keys = ["method", "judge_id", "source", "budget"]
+    assert not out["adaptation_table"].duplicated(keys).any()

@@ -16,6 +16,7 @@ from judge_calibration.metrics.rates import ratio
 from judge_calibration.options.reporting import ComparisonOptions, ReportingOptions
 
 BASE = "base"
+SIMULATED = "SIMULATED"
 ADAPTED = ("method", "budget", "resample", "source", "base_judge")
 """Columns of the table of adapted verdicts beside those of `verdicts`; all but method null for a base."""
 
@@ -37,6 +38,8 @@ CHANGE_COLUMNS = (
     "n_pairs",
     "n_clusters",
     "reason",
+    "adapted_judge",
+    "simulated",
 )
 _SHAPE = ["protocol", "constraint", "temperature"]
 _RESPONSES = ("response_a", "response_b")
@@ -76,7 +79,9 @@ def hits_of(adapted_verdicts: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame
     own = [*unit, "method", "base_judge", *_SHAPE, "source", "budget", "resample"]
     after = rows[rows["method"] != BASE].groupby(own, dropna=False, sort=False)[["right", "no_verdict"]]
     joined = after.mean().reset_index().merge(before, on=[*unit, "base_judge", *_SHAPE], how="left")
-    joined = joined.rename(columns={"base_judge": "judge_id"}).assign(simulated=False)
+    joined = joined.rename(columns={"base_judge": "judge_id"})
+    # A source that a program made says so in its name.
+    joined["simulated"] = joined["source"].str.startswith(SIMULATED).astype(bool)
     return joined[columns]
 
 
@@ -95,11 +100,12 @@ def changes(
     Returns
     -------
     pandas.DataFrame
-        CHANGE_COLUMNS, of the frozen subsets: before, after in [0, 1] (modified_minus_original -1 to 1) and
-        change = after - before. Beside the statistics of the trust table, for the whole ``longer_chosen``:
-        share of decisive verdicts for the longer answer, over pairs whose lengths differ; and by controlled
-        change, in shares of pairs whose both orders agree on it: ``modified_wins``, ``original_wins`` and
-        their difference (pairs that expect a TIE), ``worse_wins`` (pairs with a better side).
+        CHANGE_COLUMNS, of the frozen subsets, for each adapted judge: before, after in [0, 1]
+        (modified_minus_original -1 to 1) and change = after - before. Beside the statistics of the trust
+        table, for the whole ``longer_chosen``: share of decisive verdicts for the longer answer, over pairs
+        whose lengths differ; and by controlled change, in shares of pairs whose both orders agree on it:
+        ``modified_wins``, ``original_wins`` and their difference (pairs that expect a TIE), ``worse_wins``
+        (pairs with a better side).
     """
     chosen = options or ReportingOptions()
     comparisons = ComparisonOptions(
@@ -121,7 +127,7 @@ def _each_adapted(verdicts: pd.DataFrame) -> Any:
     """Yield the names of each adapted judge and its verdicts beside its base's on the same pairs."""
     base = verdicts[verdicts["method"] == BASE]
     frozen = verdicts[(verdicts["method"] != BASE) & (verdicts["resample"].fillna(0) == 0)]
-    keys = ["method", "base_judge", "source", "budget", *_SHAPE]
+    keys = ["method", "base_judge", "source", "budget", "judge_id", *_SHAPE]
     for key, own in frozen.groupby(keys, dropna=False, sort=False):
         named: dict[str, Any] = dict(zip(keys, cast("tuple[Any, ...]", key), strict=True))
         before = base[(base["judge_id"] == named["base_judge"]) & base["pair_id"].isin(own["pair_id"])]
@@ -136,6 +142,8 @@ def _each_adapted(verdicts: pd.DataFrame) -> Any:
             "protocol": named["protocol"],
             "source": named["source"],
             "budget": named["budget"],
+            "adapted_judge": named["judge_id"],
+            "simulated": str(named["source"]).startswith(SIMULATED),
         }
         both = pd.concat([before.assign(judge_id="judge", _after=False), own.assign(_after=True)])
         yield names, both.assign(judge_id="judge").reset_index(drop=True)

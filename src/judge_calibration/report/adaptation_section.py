@@ -102,8 +102,8 @@ def _part(tables: Tables, table: pd.DataFrame, simulated: bool) -> list[Block]:
         blocks.append(_curves(curves, simulated))
     if table.loc[table["budget"] == _FULL, "delta"].notna().sum() > 3:
         blocks.append(_matrix(table, simulated))
+    blocks += _changes(tables, simulated)
     if not simulated:
-        blocks += _changes(tables)
         blocks += _methods(tables)
         blocks += _rubrics(tables)
     blocks += _reliability(tables, simulated)
@@ -265,8 +265,8 @@ def _matrix(table: pd.DataFrame, simulated: bool) -> FigureBlock:
     return _figure(f"{slug}matrix", title, note, alternative, figures.matrix(full), block, simulated)
 
 
-def _changes(tables: Tables) -> list[Block]:
-    frame = _some(tables, "adaptation_changes")
+def _changes(tables: Tables, simulated: bool) -> list[Block]:
+    frame = _own(tables, "adaptation_changes", simulated)
     if frame is None:
         return []
     blocks: list[Block] = []
@@ -294,13 +294,14 @@ def _changes(tables: Tables) -> list[Block]:
     ):
         if part.empty:
             continue
-        blocks.append(_change_block(part, id, title, note, words))
+        blocks.append(_change_block(part, id, title, note, words, simulated))
     return blocks
 
 
 def _change_block(
-    part: pd.DataFrame, id: str, title: str, note: str, words: Mapping[str, str]
+    part: pd.DataFrame, id: str, title: str, note: str, words: Mapping[str, str], simulated: bool
 ) -> FigureBlock:
+    mark, slug = _mark(simulated)
     order = {name: number for number, name in enumerate(words)}
     keys = ["judge_id", "source", "method", "budget"]
     part = part.assign(_order=part["statistic"].map(order)).sort_values(
@@ -324,11 +325,12 @@ def _change_block(
                 "Pairs": str(row["n_pairs"]),
             }
         )
-    block = _table(f"{id}-table", title, note, rows, exact)
+    block = _table(f"{slug}{id}-table", f"{mark}{title}", note, rows, exact)
     shown, labels, more = _one_of_each(exact, names)
     alternative = "For each statistic the share before and after adaptation; the values are in the table."
     figure = figures.before_after(shown, labels)
-    return _figure(id, title, f"{note} {more}".strip(), alternative, figure, block, False)
+    text = f"{note} {more}".strip()
+    return _figure(f"{slug}{id}", title, text, alternative, figure, block, simulated)
 
 
 def _one_of_each(
@@ -358,7 +360,7 @@ def _change(row: Mapping[Any, Any]) -> str:
 
 def _methods(tables: Tables) -> list[Block]:
     blocks: list[Block] = []
-    comparison = _some(tables, "method_comparison")
+    comparison = _own(tables, "method_comparison", False)
     if comparison is not None:
         rows = [
             {

@@ -11,7 +11,7 @@ import pandas as pd
 from judge_calibration.adapt.adaptation_costs import Usage, adaptation_costs, usage_of
 from judge_calibration.adapt.adaptation_notes import adaptation_notes
 from judge_calibration.adapt.advice import advise
-from judge_calibration.adapt.before_after import BASE, changes, hits_of
+from judge_calibration.adapt.before_after import BASE, SIMULATED, changes, hits_of
 from judge_calibration.adapt.gains import compare_methods, measure_gains, sample_efficiency
 from judge_calibration.adapt.reweighting_panel import prediction_hits
 from judge_calibration.options.adaptation import AdaptationOptions
@@ -23,6 +23,7 @@ from judge_calibration.pipelines.adaptation.rubric_nodes import METHOD as RUBRIC
 from judge_calibration.pipelines.adaptation.rubric_nodes import adapted_judges
 
 FULL = "full"
+SFT = "sft"
 
 
 class Evaluation(NamedTuple):
@@ -42,6 +43,7 @@ def evaluate_adaptation(
     reweighting_predictions: pd.DataFrame,
     training_subsets: pd.DataFrame,
     simulated_panel: pd.DataFrame,
+    sft_training_log: pd.DataFrame,
     options: AdaptationOptions,
 ) -> Evaluation:
     """Measure what every method gains on the common held-out pairs, beside the SIMULATED panel.
@@ -57,14 +59,14 @@ def evaluate_adaptation(
     """
     real = hits_of(adapted_verdicts, held_out_pairs)
     frozen = real[real["resample"].fillna(0) == 0].drop(columns="resample")
-    planted = reweighting_predictions[reweighting_predictions["simulated"].astype(bool)]
+    planted = reweighting_predictions[reweighting_predictions["judge_id"].str.startswith(SIMULATED)]
     simulated = prediction_hits(planted, REWEIGHTING).assign(simulated=True)
     parts = [part for part in (frozen, simulated) if len(part)]
     hits = pd.concat(parts, ignore_index=True) if parts else simulated
     gains = measure_gains(hits, options.bootstrap, options.seed)
     sizes = _sizes(training_subsets, simulated_panel)
     fits = reweighting_fits[reweighting_fits["resample"] == 0]
-    table = _with_training(gains.table, fits, training_subsets)
+    table = _with_training(gains.table, fits, training_subsets, sft_training_log)
     comparison = compare_methods(frozen, options.bootstrap, options.seed)
     return Evaluation(
         table,
@@ -84,8 +86,11 @@ def _sizes(subsets: pd.DataFrame, simulated_panel: pd.DataFrame) -> pd.DataFrame
     return pd.DataFrame({"source": both.index.astype(str), "train_pairs": both.to_numpy(int)})
 
 
-def _with_training(table: pd.DataFrame, fits: pd.DataFrame, subsets: pd.DataFrame) -> pd.DataFrame:
+def _with_training(
+    table: pd.DataFrame, fits: pd.DataFrame, subsets: pd.DataFrame, log: pd.DataFrame
+) -> pd.DataFrame:
     """Add the number of training pairs, and rows for reweightings that could not be made."""
+    trained = log[log["resample"] == 0].groupby(["source", "budget"])["pairs"].max().to_dict()
     frozen = subsets[subsets["resample"] == 0]
     full = frozen.groupby("source").size().to_dict()
     known = {
@@ -97,6 +102,9 @@ def _with_training(table: pd.DataFrame, fits: pd.DataFrame, subsets: pd.DataFram
         fit = known.get((row["judge_id"], row["source"], row["budget"]))
         if row["method"] == REWEIGHTING and fit is not None:
             return int(fit["n_train"])
+        if row["method"] == SFT and (row["source"], row["budget"]) in trained:
+            # Fewer than the budget where pairs were over the cap of tokens.
+            return int(trained[row["source"], row["budget"]])
         size = int(full.get(row["source"], 0)) if row["source"] != "all" else sum(full.values())
         return size if row["budget"] == FULL else min(size, int(row["budget"]))
 
@@ -144,6 +152,7 @@ def add_up_adaptation(
     attribute_answers: pd.DataFrame,
     training_subsets: pd.DataFrame,
     sft_judges: list[dict[str, Any]],
+    sft_training_log: pd.DataFrame,
     rubric_judges: list[dict[str, Any]],
     rubrics: list[dict[str, Any]],
     options: AdaptationOptions,
@@ -153,7 +162,8 @@ def add_up_adaptation(
     """Return what adapting took and what judging takes, in tokens and money, for real judges.
 
     Reading attributes costs reweighting (all reads of the training pairs, and of every new pair) and a
-    rubric from weights (of the training pairs). What fine-tuning took is in its own log.
+    rubric from weights (of the training pairs). Fine-tuning takes the prompt tokens of all its epochs; what
+    they cost is not known.
     """
     real = adaptation_table[
         ~adaptation_table["simulated"].astype(bool) & adaptation_table["accuracy"].notna()
@@ -178,6 +188,9 @@ def add_up_adaptation(
         for source in sources:
             budget = entry["budget"] or "none"
             per_pair[entry["method"], base, source, budget] = _each(used, calls["pair_id"].nunique())
+            if entry["method"] == SFT:
+                steps = sft_training_log[sft_training_log["judge_id"] == name]
+                adapt[SFT, base, source, budget] = Usage(0.0, float(steps["prompt_tokens"].sum()), np.nan)
             if entry["method"] == RUBRIC:
                 own = rubric_calls[rubric_calls["pair_id"] == name]
                 writer = writers.get(name, "")

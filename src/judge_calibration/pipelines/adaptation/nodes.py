@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from judge_calibration import schemas
-from judge_calibration.adapt.before_after import BASE
+from judge_calibration.adapt.before_after import BASE, SIMULATED
 from judge_calibration.adapt.probability_calibration import probability_calibration
 from judge_calibration.adapt.reweighting_panel import LabelledReads, PanelReweighting, reweight_panel
 from judge_calibration.adapt.split import assign_split, split_report
@@ -138,6 +138,9 @@ def reweight_reads(
         .infer_objects()
         for name in ("curves", "coefficients", "predictions")
     )
+    # A source that a program made is SIMULATED whoever read it.
+    for table in (fits, coefficients, predictions):
+        table["simulated"] |= table["source"].str.startswith(SIMULATED)
     summaries, curves = [], []
     for simulated, part in predictions.groupby("simulated", sort=True):
         summary, curve = probability_calibration(part, options.bins, options.bootstrap, options.seed)

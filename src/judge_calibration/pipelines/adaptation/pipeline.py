@@ -140,6 +140,7 @@ def create_pipeline(**kwargs: object) -> Pipeline:
                     "reweighting_predictions",
                     "training_subsets",
                     "simulated_panel",
+                    "sft_training_log",
                     "params:adaptation",
                 ],
                 outputs=[
@@ -169,6 +170,7 @@ def create_pipeline(**kwargs: object) -> Pipeline:
                     "attribute_answers",
                     "training_subsets",
                     "sft_judges",
+                    "sft_training_log",
                     "rubric_judges",
                     "rubrics",
                     "params:adaptation",

@@ -226,3 +226,24 @@ def test_the_manifest_is_json_without_nan(project):
     path = project.runs / project.last()["run_id"] / "manifest.json"
     json.loads(path.read_text(), parse_constant=lambda name: pytest.fail(name))
     assert not path.stat().st_mode & stat.S_IXUSR
+
+
+class TestParametersThatNothingReads:
+    def test_an_unknown_name_gets_a_suggestion(self, project):
+        result = project.kedro("run", "--params", "judging.repetitons=2")
+        assert result.exit_code == 1
+        assert "judging.repetitons" in result.output
+        assert "an unknown name (did you mean 'repetitions'?)" in result.output
+
+    def test_an_unknown_block_on_the_command_line_is_refused(self, project):
+        result = project.kedro("run", "--params", "judgng.repetitions=2")
+        assert result.exit_code == 1
+        assert "a block that nothing reads (did you mean 'judging'?)" in result.output
+        assert "--params" in result.output
+
+    def test_no_pairs_at_all_is_told_before_anything_is_done(self, project):
+        project.write("conf/base/data_prep/parameters.yml", "data_prep: {rows: 3, use_bank: false}\n")
+        result = project.kedro("run")
+        assert result.exit_code == 1
+        assert "there would be 0 pairs" in result.output
+        assert "kedro doctor" in result.output

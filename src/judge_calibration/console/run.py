@@ -84,6 +84,7 @@ def _checked(names: list[str], options: dict[str, Any]) -> list[str]:
             known,
             Path(context.config_loader.conf_source),
             context.env,
+            options["params"],
         )
         if not names or any(options[name] for name in _FILTERS):
             return names

@@ -296,7 +296,15 @@ class Layout(Options):
             wrong = (codes.first or codes.second) if mode == "identity" else (codes.A or codes.B)
             if wrong:
                 wanted = "A and B" if mode == "identity" else "first and second"
-                raise ValueError(f"{name}: order mode '{mode}' wants the meanings {wanted}")
+                example = (
+                    "{A: [1], B: [2], TIE: [0]}"
+                    if mode == "identity"
+                    else "{first: [A], second: [B], TIE: [C]}"
+                )
+                raise ValueError(
+                    f"order mode '{mode}' with the meanings {wanted}, for instance {name}: {example}; "
+                    "or another order_mode, if the file's codes mean that"
+                )
         return self
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge_calibration.errors import OptionsError, Problem
-from judge_calibration.options.faults import Fault, faults_of
+from judge_calibration.options.faults import Fault, faults_of, suggestion
 from judge_calibration.session.project import environment_label
 
 if TYPE_CHECKING:
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def check_parameters(
-    parameters: Mapping[str, Any], pipelines: Mapping[str, Pipeline], conf: Path, env: str | None
+    parameters: Mapping[str, Any],
+    pipelines: Mapping[str, Pipeline],
+    conf: Path,
+    env: str | None,
+    given: Mapping[str, Any] | None = None,
 ) -> None:
     """Validate every parameter block by the type hint of the nodes that read it.
 
@@ -30,6 +34,8 @@ def check_parameters(
         The folder of the configuration, to name the files.
     env : str or None
         The environment.
+    given : mapping, optional
+        Those of the command line: each has to be read by something.
 
     Raises
     ------
@@ -50,7 +56,17 @@ def check_parameters(
             hint.model_validate(value)
         except ValidationError as error:
             problems.extend(_problem(key, fault, conf, env) for fault in faults_of(error, hint))
-    problems.extend(_misspelt_blocks(parameters, blocks, conf, env))
+    problems.extend(_misspelt_blocks(parameters, blocks | set(given or {}), conf, env))
+    problems.extend(
+        Problem(
+            f"parameter {name} (--params)",
+            f"a block that nothing reads{suggestion(name, sorted(blocks))}",
+            f"one of {', '.join(sorted(blocks))}",
+        )
+        for name in given or {}
+        if name not in blocks
+    )
+    problems.extend(_no_pairs(parameters, conf, env))
     if problems:
         raise OptionsError(
             f"{len(problems)} parameters are not what they have to be; nothing was run."
@@ -58,6 +74,20 @@ def check_parameters(
             else "A parameter is not what it has to be; nothing was run.",
             problems,
             "correct the named values in these files, or in --params if they came from there",
+        )
+
+
+def _no_pairs(parameters: Mapping[str, Any], conf: Path, env: str | None) -> Iterator[Problem]:
+    """Tell that nothing would be judged, for without the bank and without files there is no pair."""
+    block = parameters.get("data_prep")
+    if not isinstance(block, Mapping) or block.get("use_bank", True):
+        return
+    if not block.get("pair_files") and not block.get("log_files"):
+        yield Problem(
+            f"parameter data_prep.use_bank ({_files('data_prep', conf, env)})",
+            "false, and no pair_files or log_files: there would be 0 pairs",
+            "use_bank: true, or a file, such as pair_files: [{path: my_pairs.csv, layout: pairs}] "
+            "(`kedro doctor my_pairs.csv` says what a file is)",
         )
 
 

@@ -47,6 +47,9 @@ BLOCKS: dict[str, type[BaseModel]] = {
     "gate": GateOptions,
 }
 
+PLUGINS = {"airflow"}
+"""Commands of plugins that the environment does not hold."""
+
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w-]*)[^\n]*\n(?P<body>.*?)^ *```[ ]*$", re.M | re.S)
 _INLINE = re.compile(r"(?<!`)`([^`\n]+(?:\n[^`\n]+)?)`(?!`)")
 _COMMAND = re.compile(r"(?:^|[;&|] *|run: *|Then: *)\$? *(?:\.venv/bin/)?((?:kedro|make)(?: .*)?)$")
@@ -150,7 +153,7 @@ def problems_of_command(line: str, text: str) -> list[str]:
     if program == "make":
         targets = [word for word in words if "=" not in word and not word.startswith("-")]
         return [f"make has no target {target}" for target in targets if target not in make_targets()]
-    if not words or _PLACEHOLDER.fullmatch(words[0]):
+    if not words or _PLACEHOLDER.fullmatch(words[0]) or words[0] in PLUGINS:
         return []
     found = kedro_command(words)
     if found is None:

@@ -196,3 +196,27 @@ class TestGather:
     def test_a_simulated_panel_never_mixes_with_real_reads(self):
         with pytest.raises(ValueError, match="never mixes"):
             self.options(panel={})
+
+
+class TestChunked:
+    def test_ranges_of_files_add_up_to_the_panel_in_memory(self, tmp_path):
+        from judge_calibration.datasets.tables import parquet_bytes
+        from judge_calibration.profiles.chunked import count_files, read_codes
+        from judge_calibration.profiles.code_counts import code_counts
+        from judge_calibration.profiles.pair_counts import count_pairs
+
+        rng = np.random.default_rng(0)
+        codes = rng.integers(0, 9, (3, 57, 5)).astype(np.int8)
+        verdicts = rng.integers(-1, 2, (3, 57)).astype(np.int8)
+        names = tuple(f"a{k}" for k in range(5))
+        cube = ReadCube(("x", "y", "z"), tuple(f"p{i}" for i in range(57)), names, codes)
+        paths = []
+        for judge, table in to_tables(cube).items():
+            paths.append(tmp_path / f"{judge}.parquet")
+            paths[-1].write_bytes(parquet_bytes(table, 10))
+        np.testing.assert_array_equal(read_codes(paths, names, 7, 33), codes[:, 7:33])
+        found = count_files(paths, names, verdicts, items=20)
+        np.testing.assert_array_equal(found.codes, code_counts(codes))
+        whole = count_pairs(codes, verdicts).sums
+        for name, values in whole.items():
+            np.testing.assert_allclose(found.pairs.sums[name], values, rtol=1e-12)

@@ -121,6 +121,9 @@ class AttributesOptions(Options):
     salt: str = "attribute reads 1"
     attributes: tuple[str, ...] = ()
     """Names of the inventory to read; empty: all."""
+    description: Literal["full", "definition"] = "full"
+    """What a judge is told of an attribute: its definition, what more of it looks like and what it is not, or
+    the definition alone (less than half the tokens of a read whose pair is in the prefix cache)."""
     detection_unit: Literal["reads", "cells"] = "reads"
     position_limit: float = Field(default=0.8, gt=0.5, le=1)
     """A judge that names one position in at least this share of its resolved reads is left out of the

@@ -52,7 +52,9 @@ def plan_reads(
     criteria = [
         Criterion(
             name=column_name(a.name),
-            description=f"{a.definition} More of it: {a.more} It is not this: {a.not_}",
+            description=a.definition
+            if options.description == "definition"
+            else f"{a.definition} More of it: {a.more} It is not this: {a.not_}",
         )
         for a in chosen_attributes(attribute_inventory, options)
     ]

@@ -9,7 +9,7 @@ SFT_STAMP := $(SFT_VENV)/.locked
 export KEDRO_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env env-sft run test test-slow test-labelstudio lint lock docs bench-startup bench-metrics bench-variance bench-judging bench-adaptation
+.PHONY: help env env-sft run test test-slow test-labelstudio lint lock docs bench-startup bench-metrics bench-variance bench-judging bench-attributes bench-adaptation
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -80,3 +80,6 @@ bench-judging: env ## calls a second beside the bare clients and other people's 
 
 bench-adaptation: env ## 14,637 reweighting fits beside a plain scikit-learn loop
 	@$(BIN)/python benchmarks/bench_adaptation.py
+
+bench-attributes: env ## 182.7 million attribute reads: all agreement tables, profiles, beside pandas
+	@$(BIN)/python benchmarks/bench_attributes.py

@@ -46,6 +46,7 @@ test: env ## run the fast tests, the linters and the type checker (under 15 minu
 	@$(BIN)/mypy src
 	@$(BIN)/python -m pytest --doctest-modules src
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@if [ -f $(SFT_STAMP) ]; then $(SFT_VENV)/bin/python -m pytest tests/adapt/test_sft_training.py; fi
 
 test-slow: env ## run what takes longer: wide simulations, a hundred kills, models that really train
 	@$(BIN)/python -m pytest -m slow

@@ -7,6 +7,7 @@ import pytest
 
 from judge_calibration.adapt.sft.examples import Example
 from judge_calibration.adapt.sft.training import TrainingError, last_logits, train
+from judge_calibration.errors import StorageError
 from judge_calibration.options.sft import RecipeOptions
 
 pytestmark = pytest.mark.skipif(
@@ -152,3 +153,24 @@ class TestTheLoss:
         two = train(fresh(model), examples(), parts, seed=1, progress=False)
         for name in one.up:
             assert np.allclose(one.up[name], two.up[name], atol=1e-3)
+
+
+class TestAFullDisk:
+    def test_it_is_told_and_the_last_checkpoint_stays(self, model, tmp_path, monkeypatch):
+        from judge_calibration.runs import files
+
+        write, kept = files.write_atomically, []
+
+        def full(path, content):
+            if path.suffix == ".pt" and kept:
+                raise StorageError(f"The disk is full: {path} was not written.", "free some space")
+            kept.append(path.name)
+            return write(path, content)
+
+        monkeypatch.setattr(files, "write_atomically", full)
+        with pytest.raises(StorageError, match=r"disk is full: .*epoch-0002\.pt"):
+            train(fresh(model), examples(), RECIPE, 1, tmp_path / "state", False)
+        monkeypatch.setattr(files, "write_atomically", write)
+        assert [one.name for one in (tmp_path / "state").glob("*.pt")] == ["epoch-0001.pt"]
+        resumed = train(fresh(model), examples(), RECIPE, 1, tmp_path / "state", False)
+        assert same(resumed, train(fresh(model), examples(), RECIPE, seed=1, progress=False))

@@ -11,7 +11,7 @@ from judge_calibration.options.judging import JudgeSpec, SourceAccess
 
 
 class RecipeOptions(Options):
-    """How the adapter is trained. The defaults learn a planted rule at every seed that was tried."""
+    """How the adapter is trained."""
 
     epochs: int = Field(default=6, ge=1, le=1_000)
     """Passes over the training pairs, each in both orders."""

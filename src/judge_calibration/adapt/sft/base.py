@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 import os
 import secrets
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from judge_calibration.adapt.sft.training import TrainingError
+from judge_calibration.errors import StorageError
 from judge_calibration.judges.embedded.gguf import read_header
 from judge_calibration.judges.embedded.weights import Weights
 from judge_calibration.judges.lock import waiting_lock
@@ -39,7 +42,9 @@ def load_base(weights: Weights, folder: Path, device: str = "cpu") -> Any:
     """
     import torch
     from transformers import AutoModelForCausalLM
+    from transformers.utils import logging as their_logging
 
+    their_logging.disable_progress_bar()
     target = folder / weights.sha256[:16]
     with files.explained(target):
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,24 +57,30 @@ def load_base(weights: Weights, folder: Path, device: str = "cpu") -> Any:
 
 def _convert(weights: Weights, target: Path) -> None:
     import torch
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM
-    from transformers.utils import logging as their_logging
 
     logger.info("Converting %s for torch, once (about 15 s) ...", weights.path.name)
-    their_logging.disable_progress_bar()
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            weights.path.parent, gguf_file=weights.path.name, dtype=torch.float32
-        )
+        with contextlib.redirect_stderr(io.StringIO()):  # a bar that no setting switches off
+            model = AutoModelForCausalLM.from_pretrained(
+                weights.path.parent, gguf_file=weights.path.name, dtype=torch.float32
+            )
         config = model.config
         if hasattr(config, "quantization_config"):
             del config.quantization_config  # the values are unpacked: the copy is a plain model
         config.save_pretrained(temporary)
         tied = {"lm_head.weight"} if config.tie_word_embeddings else set()
         state = {name: value.contiguous() for name, value in model.state_dict().items() if name not in tied}
-        save_file(state, temporary / "model.safetensors", metadata={"format": "pt"})
+        try:
+            save_file(state, temporary / "model.safetensors", metadata={"format": "pt"})
+        except SafetensorError as problem:
+            raise StorageError(
+                f"The unpacked model cannot be written to {target}: {problem}",
+                "free some space (it takes four bytes a weight) or make the folder writable, then run again",
+            ) from problem
         temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

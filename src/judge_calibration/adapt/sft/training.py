@@ -8,9 +8,11 @@ on to the same adapter.
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,7 +154,10 @@ def add_lora(model: Any, recipe: RecipeOptions, seed: int) -> Any:
         bias="none",
         task_type="CAUSAL_LM",
     )
-    return get_peft_model(model, config)
+    with warnings.catch_warnings():
+        # peft asks transformers for an attribute by a name that is going away.
+        warnings.simplefilter("ignore", FutureWarning)
+        return get_peft_model(model, config)
 
 
 def last_logits(model: Any, examples: Sequence[Example], shared: int) -> Any:
@@ -317,7 +322,10 @@ def _keep(folder: Path, weights: dict[str, Any], optimiser: Any, history: Sequen
         "history": [vars(one) for one in history],
     }
     newest = folder / f"epoch-{len(history):04d}.pt"
-    files.write_checked(newest, lambda file: torch.save(state, file))
+    # By way of memory: torch hides what the operating system says of a file that it cannot write.
+    content = io.BytesIO()
+    torch.save(state, content)
+    files.write_checked(newest, lambda file: file.write(content.getbuffer()))
     for old in _states(folder):
         if old != newest:
             files.sidecar_of(old).unlink(missing_ok=True)

@@ -6,6 +6,7 @@ disagreement. Individual labels are never changed; the adjudicated label stands 
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from judge_calibration.labelling.importing import of_round
@@ -73,26 +74,30 @@ def settle_labels(
         has an adjudication.
     """
     # A planned pair is settled by the round's own labels; of other pairs there are only other people's.
-    labels = labels[labels["round_id"].notna() | ~labels["pair_id"].isin(plan["pair_id"])]
+    in_plan = set(plan["pair_id"])
+    elsewhere = np.array([pair not in in_plan for pair in labels["pair_id"]], dtype=bool)
+    labels = labels[elsewhere | labels["round_id"].notna()]
     cells = labels[["pair_id", "attribute", "kind"]].drop_duplicates()
-    planned = pd.DataFrame({"pair_id": sorted(plan["pair_id"].unique()), "attribute": None, "kind": None})
-    bare = planned[~planned["pair_id"].isin(_overall(labels)["pair_id"])]
+    labelled = set(_overall(labels)["pair_id"])
+    bare = pd.DataFrame({"pair_id": sorted(in_plan - labelled), "attribute": None, "kind": None})
     cells = pd.concat([cells, bare.astype("str")], ignore_index=True)
     by = ["pair_id", "attribute", "kind"]
     primary = _joined(labels[labels["stage"] == "primary"].sort_values("slot"), by, "primary")
     third = _joined(labels[labels["stage"] == "adjudication"], by, "third")
     out = cells.merge(primary, on=by, how="left").merge(third, on=by, how="left")
     out["n_primary"] = out["primary"].map(len, na_action="ignore").fillna(0).astype("Int64")
-    needed = out["pair_id"].isin(plan["pair_id"]).map({True: primaries, False: 2})
+    needed = [primaries if pair in in_plan else 2 for pair in out["pair_id"]]
     verdicts = [_settle(p, t, rule, n) for p, t, n in zip(out["primary"], out["third"], needed, strict=True)]
     out["label"] = [label for label, _, _ in verdicts]
     out["rule"] = [by_rule for _, by_rule, _ in verdicts]
     out["undefined"] = [reason for _, _, reason in verdicts]
-    out["primary_labels"] = [canonical_json(p if isinstance(p, list) else []) for p in out["primary"]]
+    given = [tuple(p) if isinstance(p, list) else () for p in out["primary"]]
+    texts = {labels_given: canonical_json(list(labels_given)) for labels_given in set(given)}
+    out["primary_labels"] = [texts[labels_given] for labels_given in given]
     out["adjudicator_label"] = [t[0] if isinstance(t, list) else None for t in out["third"]]
     out["reference_kind"] = out["kind"]
-    texts = [column for column in ADJUDICATED_COLUMNS if column != "n_primary"]
-    out = out[ADJUDICATED_COLUMNS].astype(dict.fromkeys(texts, "str"))
+    named = [column for column in ADJUDICATED_COLUMNS if column != "n_primary"]
+    out = out[ADJUDICATED_COLUMNS].astype(dict.fromkeys(named, "str"))
     return out.sort_values(["pair_id", "attribute"], na_position="first", kind="stable").reset_index(
         drop=True
     )

@@ -406,9 +406,9 @@ def check_rows(
     )
     frame = _settle_repeats(frame, options.labels.conflict)
     # The overall preference comes first: an attribute without it was answered out of order.
-    preferred = frame.loc[frame["reason"].isna() & frame["attribute"].isna(), "id"]
-    out_of_order = frame["reason"].isna() & frame["attribute"].notna() & ~frame["id"].isin(preferred)
-    frame.loc[out_of_order, "reason"] = "overall_missing"
+    preferred = set(frame.loc[frame["reason"].isna() & frame["attribute"].isna(), "id"])
+    asked = frame.index[frame["reason"].isna() & frame["attribute"].notna()]
+    frame.loc[[row for row in asked if frame["id"][row] not in preferred], "reason"] = "overall_missing"
     labels = _label_frame(frame[frame["reason"].isna()], key.round_id)
     set_aside = _set_aside(frame[frame["reason"].notna()], options.labels)
     return Imported(schemas.check(labels, schemas.LABELS, "labels"), set_aside)
@@ -436,7 +436,8 @@ def _with_key(frame: pd.DataFrame, unblinding: pd.DataFrame) -> pd.DataFrame:
     found = pd.Series(by_pair.reindex(asked).to_numpy(), index=frame.index)
     by_identity = frame["packet_id"].isna() & frame["pair_id"].notna()
     frame["by_identity"] = by_identity
-    frame["known_pair"] = frame["pair_id"].isin(unblinding["pair_id"])
+    pairs = set(unblinding["pair_id"])
+    frame["known_pair"] = [pair in pairs for pair in frame["pair_id"]]
     frame["id"] = frame["id"].where(~by_identity, found)
     renamed = unblinding.rename(
         columns={"annotator_id": "owner", "pair_id": "pair", "status": "key_status", "packet_id": "id"}
@@ -525,7 +526,10 @@ def _moved_text(frame: pd.DataFrame, packets: pd.DataFrame) -> pd.Series:
     """Return the column whose text is not the packet's: columns were sorted apart, or rows moved."""
     issued = packets.set_index("packet_id")
     moved = pd.Series(None, index=frame.index, dtype="object")
-    known = frame["id"].isin(issued.index)
+    if not frame[["question", "answer_a", "answer_b"]].notna().to_numpy().any():
+        return moved
+    packet_ids = set(issued.index)
+    known = pd.Series([packet in packet_ids for packet in frame["id"]], index=frame.index)
     for column in ("question", "answer_a", "answer_b"):
         rows = frame[column].notna() & known
         if rows.any():

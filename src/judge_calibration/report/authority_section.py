@@ -12,6 +12,7 @@ from judge_calibration.report.result_tables import Tables, labelled, leading, pl
 from judge_calibration.report.wording import count_noun, is_missing, percent, reason_text
 
 MOST_MAPS = 12
+MOST_UNFOLDED = 10
 ALL = "all"
 _NO_RULE = "no_declared_rule; with the example: "
 _LEAD = (
@@ -39,7 +40,7 @@ def authority_section(tables: Tables) -> Section:
     rows, more = leading(frame, tables["trust_table"], MOST_MAPS)
     rows = rows.assign(cell=labelled(rows))
     for number, (name, part) in enumerate(rows.groupby("cell", sort=False)):
-        blocks.append(_map(f"map-{number + 1}", str(name), part, number < 2, more if number == 0 else ""))
+        blocks.append(_map(f"map-{number + 1}", str(name), part, number == 0, more))
     shift = some(tables, "calibration_shift")
     if shift is not None:
         note = (
@@ -51,7 +52,8 @@ def authority_section(tables: Tables) -> Section:
     return Section("authority", "Earned authority", _LEAD, blocks)
 
 
-def _map(id: str, name: str, part: pd.DataFrame, open_: bool, more: str) -> MapBlock:
+def _map(id: str, name: str, part: pd.DataFrame, first: bool, more: str) -> MapBlock:
+    """Return one cell's map; the first is unfolded if it is short, and says the rule for all."""
     criteria = [str(value) for value in dict.fromkeys(part["criterion"]) if value != ALL]
     lines = []
     for slice_, own in part.groupby("slice", sort=False):
@@ -73,11 +75,11 @@ def _map(id: str, name: str, part: pd.DataFrame, open_: bool, more: str) -> MapB
     return MapBlock(
         id,
         f"{name}: earned {earned} of {count_noun(len(lines), 'slice')}",
-        note.strip(),
+        note.strip() if first else "",
         ("Say", *(criterion.replace("_", " ") for criterion in criteria)),
         tuple(lines),
         table,
-        open_,
+        first and len(lines) <= MOST_UNFOLDED,
     )
 
 

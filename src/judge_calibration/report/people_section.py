@@ -63,7 +63,8 @@ def draw_confusion(tables: Tables) -> go.Figure | None:
     panels = []
     for (name, against), part in rows.assign(cell=labelled(rows)).groupby(["cell", "against"], sort=False):
         ordered = part.sort_values(["row", "rank"], kind="stable")
-        title = f"{name}, against {str(against).replace(':', ' ')}"
+        kind = str(against).partition(":")[2] or str(against)
+        title = f"{name} ({kind})"
         panels.append(grid_of(ordered, title, "row", "column", "share", "count"))
     return grids(panels, counts_only=True) if panels else None
 

@@ -48,6 +48,7 @@ _CONTROLLED = {
     "PR": "better side wins",
 }
 _FULL = "full"
+_METHODS = {"sft": "Fine-tuning", "rubric": "Rubric", "reweighting": "Reweighting"}
 
 
 def adaptation_section(tables: Tables) -> Section:
@@ -491,8 +492,9 @@ def _missing(tables: Tables) -> list[Block]:
                 for row in part.to_dict("records")
             )
         )
-        methods = ", ".join(dict.fromkeys(str(m) for m in part["method"] if not is_missing(m)))
-        text = f"{methods.capitalize()}: {message}" if methods else str(message).capitalize()
+        names = [_METHODS.get(str(m), str(m)) for m in part["method"] if not is_missing(m)]
+        methods = ", ".join(dict.fromkeys(names))
+        text = f"{methods}: {message}" if methods else str(message).capitalize()
         text += f" ({where})." if where else "."
         command = part["command"].iloc[0]
         if is_missing(command) or not command:

@@ -89,6 +89,12 @@ class TestCommand:
         assert "A: 0.500 before, 1.000 now, difference +0.500" in result.output
         table = next(p for p in tool_project.files_below("08_reporting") if p.suffix == ".parquet")
         assert len(pd.read_parquet(table)) == 40
+        assert "Changed verdicts to browse: " in result.output
+        queue = next(
+            p for p in tool_project.files_below("08_reporting") if p.name == "comparison_audit.parquet"
+        )
+        # 20 pairs changed, in both orders.
+        assert pd.read_parquet(queue)["reasons"].tolist() == ['["gained"]'] * 20
         assert tool_project.kedro("audit").exit_code == 0
 
     def test_two_judges_of_one_run(self, tool_project, pairs):

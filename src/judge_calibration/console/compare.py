@@ -64,8 +64,13 @@ def command(
     Exit codes: 0 no verdict changed, 1 some did, 2 no such run or judge, 3 no judgment in common,
     4 they could not be compared.
     """
+    import pandas as pd
+
+    from judge_calibration import schemas
+    from judge_calibration.metrics.audit_queue import queue_changes
     from judge_calibration.metrics.run_comparison import compare_verdicts
     from judge_calibration.options.reporting import ReportingOptions
+    from judge_calibration.report.audit_page import audit_page
     from judge_calibration.report.comparison_page import (
         cells_name,
         comparison_document,
@@ -74,7 +79,7 @@ def command(
     )
     from judge_calibration.runs.results import find_run, read_table
     from judge_calibration.session.configuration import block_of, read_parameters
-    from judge_calibration.session.decisions import decision_id, keep
+    from judge_calibration.session.decisions import decision_id, keep, keep_page
 
     project = find_project(env)
     reporting = block_of(read_parameters(project.root, env), "reporting", ReportingOptions)
@@ -91,9 +96,23 @@ def command(
     code = Exit.PAUSE if not n else Exit.FAIL if changed else Exit.PASS
     document = comparison_document(result, {"before": before, "after": after, "exit_code": int(code)})
     page = comparison_page(result, "Two runs compared", f"Before: run {before}. After: run {after}.")
-    written = keep(
-        project.data, "comparison", decision_id(), document, page, {"changed_verdicts": result.changed}
+    known = pd.concat(pairs, ignore_index=True).drop_duplicates("pair_id")
+    queue = queue_changes(result.changed, result.summary, known, reporting.audit)
+    version = decision_id()
+    tables = {"changed_verdicts": result.changed, "comparison_audit": queue}
+    written = keep(project.data, "comparison", version, document, page, tables)
+    calls, answers = (_table(runs[1], name, project.root) for name in ("calls", "answers"))
+    browsed = audit_page(
+        queue,
+        verdicts[1],
+        known,
+        calls,
+        answers,
+        schemas.empty(schemas.LABELS),
+        reporting.audit.judgments_per_item,
+        title="Changed verdicts to look at",
     )
+    queue_page = keep_page(project.data, "comparison_audit", version, browsed)
     if as_json:
         click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
         return code
@@ -117,7 +136,17 @@ def command(
     if not n:
         click.echo("The two runs have no judgment in common.")
     click.echo(f"The page: {files.relative(written['html'], project.root)}")
+    if len(queue):
+        click.echo(f"Changed verdicts to browse: {files.relative(queue_page, project.root)}")
     return code
+
+
+def _table(run: Any, name: str, root: Any) -> Any:
+    """Return a run's calls or answers; none for verdicts from logs."""
+    from judge_calibration import schemas
+    from judge_calibration.runs.results import read_table
+
+    return read_table(run, name, root) if name in _names(run) else schemas.empty(schemas.TABLES[name])
 
 
 def _names(run: Any) -> set[str]:

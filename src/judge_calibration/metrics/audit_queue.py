@@ -148,6 +148,34 @@ def _unsure(verdicts: pd.DataFrame, below: float) -> pd.Series:
     return unsure
 
 
+def queue_changes(
+    changed: pd.DataFrame, summary: pd.DataFrame, pairs: pd.DataFrame, options: AuditOptions | None = None
+) -> pd.DataFrame:
+    """Return the queue of the verdicts that changed between two runs, gains and losses in turns.
+
+    Parameters
+    ----------
+    changed, summary : pandas.DataFrame
+        Of :class:`judge_calibration.metrics.run_comparison.RunComparison`.
+    pairs : pandas.DataFrame
+    options : AuditOptions, optional
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns AUDIT_COLUMNS; verdicts that were failures before and are not now have no reason.
+    """
+    names = [name for name in CELL_COLUMNS if name != "instrument_id"]
+    after = summary[[*names, "instrument_after"]].rename(columns={"instrument_after": "instrument_id"})
+    rows = changed[changed["change"] != "recovered"].merge(after, on=names, how="left")
+    reasons = rows["change"].replace({"failed": "failed_outcome"})
+    nothing = pd.DataFrame({name: [] for name in (*_NEEDED, *CELL_COLUMNS)}, dtype="str")
+    return audit_queue(nothing, pairs, None, options, rows.assign(reason=reasons))
+
+
+_NEEDED = ("pair_id", "order", "repetition", "outcome", "verdict")
+
+
 def people_say(labels: pd.DataFrame | None) -> dict[str, str]:
     """Return what people say of each pair, where they say A or B with one voice or by an adjudicator."""
     if labels is None or labels.empty:

@@ -61,6 +61,11 @@ def keep(
     return written
 
 
+def keep_page(data: Path, name: str, version: str, page: str) -> Path:
+    """Write one more page of a decision, ``<name>.html/<version>/<name>.html``, and return its place."""
+    return _write(data, f"{name}.html", version, page.encode("utf-8"))
+
+
 def _write(data: Path, name: str, version: str, content: bytes) -> Path:
     path = data / FOLDER / name / version / name
     files.write_checked(path, lambda file: file.write(content))

@@ -10,7 +10,7 @@ import click
 from judge_calibration.console.exits import Exit, explained
 from judge_calibration.errors import RunError
 from judge_calibration.publish.given import read_given
-from judge_calibration.runs import manifest
+from judge_calibration.runs import files, manifest
 from judge_calibration.runs.compare import TOLERANCE, Comparison, agreement, compare, without_control
 from judge_calibration.session.project import Project, find_project
 
@@ -62,28 +62,14 @@ def _check_store(old: manifest.Run, project: Project) -> None:
     RunError
         The call store lacks answers that the run had.
     """
-    import pandas as pd
+    from judge_calibration.publish.answers import kept_answers
 
-    from judge_calibration.judges.store import StoreReader
-
-    stores = {
-        str(value)
-        for name, value in manifest.flattened(old.content["parameters"]).items()
-        if name.endswith(".asking.store") and value
-    }
-    wanted: set[str] = set()
-    for name, item in old.content["outputs"].items():
-        path = project.root / item["path"]
-        if (name == "answers" or name.endswith("_answers")) and path.is_file():
-            answers = pd.read_parquet(path, columns=["call_id", "text"])
-            wanted |= set(answers.loc[answers["text"].notna(), "call_id"])
-    had = len(wanted)
-    for store in stores:
-        wanted -= set(StoreReader(project.root / store).answers(wanted))
-    if wanted:
+    kept = kept_answers(old, project.root, project.data)
+    if kept.lacking:
+        stores = ", ".join(files.relative(store, project.root) for store in kept.stores)
         raise RunError(
-            f"The call store {', '.join(sorted(stores))} lacks {len(wanted)} of the {had} answers that run "
-            f"{old.run_id} had, so it cannot be repeated without asking.",
+            f"The call store {stores} lacks {kept.lacking} of the {kept.had} answers that run {old.run_id} "
+            "had, so it cannot be repeated without asking.",
             f"bring the store back from a copy; or ask again: kedro reproduce {old.run_id} --fresh",
         )
 

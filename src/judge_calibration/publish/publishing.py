@@ -21,7 +21,7 @@ from judge_calibration.publish.detectors import Finding, check_installed, find_p
 from judge_calibration.publish.given import PUBLICATION
 from judge_calibration.publish.licences import licences_of
 from judge_calibration.publish.review import Review
-from judge_calibration.publish.selection import CODE_NAME, Selection, select
+from judge_calibration.publish.selection import CODE_NAME, PublishedFile, Selection, select
 from judge_calibration.publish.sentinel import find_private, private_texts
 from judge_calibration.publish.texts import Text, texts_of
 from judge_calibration.runs import files, manifest
@@ -237,7 +237,7 @@ def _texts(selection: Selection, project: Project) -> Iterator[Text]:
         if twin or file.path.endswith((".lock", files.SIDECAR_SUFFIX)):
             continue
         name = f"code {file.path}" if file.kind == "code" else file.path
-        for text in texts_of(_place(file.path, project), name):
+        for text in texts_of(_place(file, project), name):
             if text.text not in seen:
                 seen.add(text.text)
                 yield text
@@ -324,9 +324,8 @@ def _as_problem(finding: Finding) -> Problem:
 # ------------------------------------------------------------------------------------------ writing
 
 
-def _place(path: str, project: Project) -> Path:
-    place = project.root / path
-    return place if place.exists() else Path(path)
+def _place(file: PublishedFile, project: Project) -> Path:
+    return file.place or project.root / file.path
 
 
 def _stored(selection: Selection, project: Project) -> dict[str, list[str]]:
@@ -350,7 +349,7 @@ def _write(checked: Checked, part: Path, project: Project, review: Review, revie
     for file in selection.files:
         target = part / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(_place(file.path, project), target)
+        shutil.copyfile(_place(file, project), target)
     for run in selection.runs:
         # Host and process number tell nothing about the run, and something about its owner.
         folder = part / files.relative(run.folder, project.root)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from judge_calibration.errors import Problem, RunError
+from judge_calibration.publish.answers import kept_answers, stores_of
 from judge_calibration.runs import files, manifest
 from judge_calibration.runs.manifest import Run, flattened
 
@@ -44,11 +45,14 @@ class PublishedFile:
         What it is.
     dataset : str or None
         The dataset whose file it is.
+    place : Path or None
+        Where it lies, if not at `path` below the project (a package that is installed elsewhere).
     """
 
     path: str
     kind: Kind
     dataset: str | None = None
+    place: Path | None = None
 
 
 @dataclass
@@ -116,13 +120,15 @@ def select(run_id: str, data: Path, root: Path, package: Path) -> Selection:
             take(path, "source")
         for path in _configuration(root, run.content.get("env_option")):
             take(path, "setting")
-        found.stores += [store for store in _stores(run, root, found.problems) if store not in found.stores]
+        stores = list(_stores(run, root, data, found.problems))
+        found.stores += [store for store in stores if store not in found.stores]
     for name in _ROOT_FILES:
         if (root / name).is_file():
             take(root / name, "setting")
     for path in sorted(package.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc":
-            take(path, "code")
+            name = f"src/{path.relative_to(package.parent).as_posix()}"
+            chosen.setdefault(name, PublishedFile(name, "code", None, path))
     found.files = [chosen[name] for name in sorted(chosen)]
     found.given = _given(runs[0], root)
     return found
@@ -221,15 +227,16 @@ def _configuration(root: Path, env: str | None) -> Iterator[Path]:
         yield keep
 
 
-def _stores(run: Run, root: Path, problems: list[Problem]) -> Iterator[str]:
-    for key, value in flattened(run.content["parameters"]).items():
-        if not key.endswith(".asking.store") or not value:
-            continue
-        path = root / str(value)
+def _stores(run: Run, root: Path, data: Path, problems: list[Problem]) -> Iterator[str]:
+    for path in stores_of(run, root, data):
         if not path.resolve().is_relative_to(root.resolve()):
-            problems.append(Problem(f"parameter {key}", str(value), "a call store inside the project"))
+            problems.append(Problem("parameter asking.store", str(path), "a call store inside the project"))
         elif path.is_dir():
             yield files.relative(path, root)
+    kept = kept_answers(run, root, data)
+    if kept.lacking:
+        found = f"a store that lacks {kept.lacking} of the {kept.had} answers"
+        problems.append(Problem(f"run {run.run_id}", found, "the call store of the run"))
 
 
 def _given(run: Run, root: Path) -> list[str]:

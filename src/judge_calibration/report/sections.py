@@ -11,7 +11,7 @@ import pandas as pd
 from judge_calibration.options.reporting import RegionOptions
 from judge_calibration.report import figures
 from judge_calibration.report.answers import Answer, answer_for
-from judge_calibration.report.blocks import FigureBlock, Missing, Prose, Section, TableBlock
+from judge_calibration.report.blocks import Block, FigureBlock, Missing, Prose, Section, TableBlock
 from judge_calibration.report.shortening import shortened
 from judge_calibration.report.wording import cell_name, is_missing, percent, reason_text, share_with_interval
 
@@ -185,7 +185,14 @@ def trust_section(trust: pd.DataFrame, regions: RegionOptions) -> Section:
         simulated,
     )
     lead = "A verdict is trustworthy when it is repeated, survives swapping the answers, and is right."
-    return Section("trust", "Trust", lead, [main, plane, *iso, ceiling, further, *views])
+    drawn: list[Block] = [plane, *iso]
+    if not (rows["C"].notna() & rows["phi"].notna()).any():
+        what = (
+            "Where each cell stands between repeating itself and flipping with the order: that takes two "
+            "repetitions and both orders of each pair (repetitions, in judging.judges):"
+        )
+        drawn = [Missing(what, JUDGE_COMMAND), *iso]
+    return Section("trust", "Trust", lead, [main, *drawn, ceiling, further, *views])
 
 
 def _iso_trust(trust: pd.DataFrame, simulated: bool) -> list[FigureBlock]:

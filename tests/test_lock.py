@@ -1,6 +1,7 @@
 """The lock is complete, hashed, and names no index."""
 
 import re
+import tomllib
 from importlib import metadata
 
 from packaging.requirements import Requirement
@@ -63,3 +64,21 @@ def test_the_lock_for_training_agrees_with_the_other_and_leaves_torch_out(projec
     assert {name: version for name, version in pins.items() if others.get(name, version) != version} == {}
     blocks = re.split(r"\n(?=[A-Za-z0-9])", text)
     assert all("--hash=sha256:" in block for block in blocks if re.match(r"[A-Za-z0-9_.-]+==", block))
+
+
+def test_the_wheel_takes_every_file_of_the_package_along(project_path):
+    """A file that is no module is in the wheel only where package-data names it."""
+    settings = tomllib.loads((project_path / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    source = project_path / "src"
+    named = {
+        path
+        for package, patterns in settings["package-data"].items()
+        for pattern in patterns
+        for path in source.joinpath(*package.split(".")).glob(pattern)
+    }
+    others = {
+        path
+        for path in source.rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc") and "egg-info" not in str(path)
+    }
+    assert others - named == set()

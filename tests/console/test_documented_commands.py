@@ -17,7 +17,7 @@ NOT_RUN = {
     r"kedro$|kedro COMMAND --help": "names the program, not a command",
     r"kedro airflow ": "a plugin that the environment does not hold; its file was made and parsed by hand",
     r"kedro viz ": "starts a server, or builds a site; tests/session reads its lineage",
-    r"kedro package": "builds a wheel in an environment of its own; tests/test_lock.py checks what it takes along",
+    r"kedro package": "builds a wheel apart; tests/test_lock.py checks what it takes along",
     r"kedro registry list": "Kedro's own; its time is measured by make bench-startup",
     r"kedro (run|plan) --env <": "a placeholder for a name",
     r"kedro run --env selftest": "asks the embedded model; in the tests of the selftest",

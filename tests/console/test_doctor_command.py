@@ -103,6 +103,12 @@ class TestCommand:
         assert "order effects (phi, position bias): 12 pairs" in result.output
         assert "trustworthy verdict rate (T): repetitions" in result.output
 
+    def test_pairs_whose_labels_have_no_maker(self, tool_project):
+        rows = [{"question": "q", "response_a": "a", "response_b": "b", "reference_label": "A"}]
+        result = tool_project.kedro("doctor", lines(tool_project.root / "p.jsonl", rows))
+        assert result.exit_code == 3, result.output
+        assert "--layout pairs --reference-kind human" in result.output
+
     def test_an_unknown_file_gets_a_layout_to_complete(self, tool_project):
         rows = [{"prompt": f"q{k}", "output_1": "a", "output_2": "b", "winner": k} for k in (0, 1, 2)]
         path = lines(tool_project.root / "x.jsonl", rows)

@@ -177,7 +177,7 @@ class TestDelimited:
     @pytest.mark.parametrize("row", ["q,a\n", "q,a,b,A,extra\n"])
     def test_short_and_long_rows_are_refused(self, pairs_of, row):
         text = error_of(pairs_of, "p.csv", HEADER + "q,a,b,\n" + row)
-        assert "row 2" in text
+        assert "row 3" in text
         assert "4 fields" in text
 
     def test_another_delimiter_is_recognised_and_declared(self, pairs_of):
@@ -480,7 +480,7 @@ class TestAllOrNothing:
         with pytest.raises(SourceError) as caught:
             read_pairs(files)
         text = str(caught.value)
-        for part in ("1.jsonl, row 1", "1.jsonl, row 2", "2.csv, row 1", "nowhere.csv", "nonsense", "Next:"):
+        for part in ("1.jsonl, row 1", "1.jsonl, row 2", "2.csv, row 2", "nowhere.csv", "nonsense", "Next:"):
             assert part in text
 
     def test_many_wrong_rows_are_counted_not_listed(self, pairs_of):
@@ -556,3 +556,26 @@ class TestOwnLayout:
             there = project_path / "docs" / "sources" / page.name
             wanted = "python -m judge_calibration.sources.pages docs/sources writes the pages anew"
             assert there.read_text("utf-8") == page.read_text("utf-8"), wanted
+
+
+class TestRowNumbers:
+    """A row is named as one finds it: as a spreadsheet shows it, or by its line or number."""
+
+    def provenance(self, frame):
+        return [int(text.rpartition(", row ")[2]) for text in frame["provenance"]]
+
+    def test_a_spreadsheet_counts_the_header_and_empty_lines(self, pairs_of):
+        # Row 1 header, row 2 with a cell of three lines, row 3 empty, row 4, row 5 wrong.
+        text = HEADER + 'q1,"a\n\nc",b,\n\nq2,a,b,\n'
+        assert self.provenance(pairs_of("p.csv", text)) == [2, 4]
+        assert "row 5, column reference_label" in error_of(pairs_of, "p.csv", text + "q3,a,b,C\n", **LABELLED)
+
+    def test_empty_lines_before_the_header(self, pairs_of):
+        assert self.provenance(pairs_of("p.csv", "\n\n" + HEADER + "q,a,b,\n")) == [4]
+
+    def test_lines_of_json_lines(self, pairs_of):
+        assert self.provenance(pairs_of("p.jsonl", "\n" + json.dumps(ROW) + "\n")) == [2]
+
+    def test_numbers_in_a_json_list(self, pairs_of):
+        text = json.dumps([ROW, {**ROW, "question": "another"}], indent=1)
+        assert self.provenance(pairs_of("p.json", text)) == [1, 2]

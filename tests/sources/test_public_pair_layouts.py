@@ -268,7 +268,7 @@ def test_arena_55k_lists_as_text(read):
     pairs = read("train.csv", header + row, "arena_55k").pairs
     assert pairs.loc[0, ["question", "response_a", "reference_label"]].tolist() == ["q", "a, \n b", "TIE"]
     several = '2,m,n,"[""q"", ""r""]","[""a"", null]","[""b"", ""c""]",1,0,0\n'
-    with pytest.raises(SourceError, match="row 1, column prompt"):
+    with pytest.raises(SourceError, match="row 2, column prompt"):
         read("two.csv", header + several, "arena_55k")
 
 

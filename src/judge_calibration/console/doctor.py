@@ -158,12 +158,12 @@ def _read_first(file: str, names: list[str], settings: dict[str, Any]) -> _Read:
 def _refused(file: str, name: str, error: SourceError) -> Exit:
     """Tell a file whose rows are wrong from one of which only its owner can say something."""
     places = [problem.where for problem in error.problems]
-    if places and all(place.startswith("layout ") for place in places):
-        return Exit.USAGE
     if places and all(place.endswith("column reference_kind") for place in places):
         click.echo(f"The layout '{name}' fits; who made the labels has to be said, for instance by")
         click.echo(f"  kedro doctor {file} --layout {name} --reference-kind human")
         return Exit.PAUSE
+    if places and all(place.startswith("layout ") for place in places):
+        return Exit.USAGE
     return Exit.FAIL
 
 

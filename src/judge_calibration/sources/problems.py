@@ -43,7 +43,7 @@ class Problems:
         self._counts: Counter[tuple[str, str | None, str]] = Counter()
 
     def add(self, file: str, row: int | None, column: str | None, found: str, wanted: str) -> None:
-        """Note one problem. Rows count from 1, the header left out."""
+        """Note one problem. Rows are numbered as `records` says: where one finds them in the file."""
         kind = (file, column, wanted)
         self._counts[kind] += 1
         if self._counts[kind] <= _EACH:

@@ -1,5 +1,9 @@
 """Records out of CSV, TSV, JSON lines, JSON and Parquet, in blocks of columns, with their row numbers.
 
+The number of a row is where one finds it: the row as a spreadsheet shows it in CSV and TSV (the header is
+row 1, a cell of several lines is in one row), the line in JSON lines, the number of the record, from 1, in
+JSON and Parquet.
+
 The standard library's CSV reader is used on purpose: faster readers turn ``NA`` into nulls, guess types,
 or pad short rows. Nothing is converted here; a cell is what the file holds.
 """
@@ -143,11 +147,13 @@ def _delimited(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[B
                 strict=True,
                 quoting=csv.QUOTE_MINIMAL if layout.quoting else csv.QUOTE_NONE,
             )
-            header = next(reader, None)
+            row, header = next(
+                ((row, cells) for row, cells in enumerate(reader, start=1) if cells), (0, None)
+            )
             if header is None:
                 raise UnreadableFileError("an empty file", "a header and rows")
             _check_header(header)
-            yield from _delimited_rows(reader, header, file, problems)
+            yield from _delimited_rows(reader, header, row, file, problems)
     except csv.Error as error:
         raise UnreadableFileError(
             f"line {reader.line_num}: {error}",
@@ -168,15 +174,15 @@ def _check_header(header: list[str]) -> None:
 
 
 def _delimited_rows(
-    reader: Any, header: list[str], file: OpenFile, problems: Problems
+    reader: Any, header: list[str], header_row: int, file: OpenFile, problems: Problems
 ) -> Iterator[ColumnBlock]:
-    width, row = len(header), 0
+    width = len(header)
     rows: list[int] = []
     cells: list[list[str]] = []
-    for record in reader:
-        if not record:  # an empty line is no row
+    # Rows are counted as a spreadsheet shows them: the header and empty lines are rows, too.
+    for row, record in enumerate(reader, start=header_row + 1):
+        if not record:
             continue
-        row += 1
         if len(record) != width:
             problems.add(
                 file.given,

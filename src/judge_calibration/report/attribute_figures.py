@@ -116,7 +116,7 @@ def judge_map(rows: pd.DataFrame, judges: Sequence[str]) -> go.Figure:
             colorbar={"title": {"text": "%"}, "thickness": 12},
         )
     )
-    figure.update_xaxes(type="category", tickangle=-60, showgrid=False)
+    figure.update_xaxes(type="category", tickangle=-60 if len(figure.data[0].x) > 4 else 0, showgrid=False)
     figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
     return figure
 
@@ -236,7 +236,7 @@ def priority_map(profiles: pd.DataFrame, judges: Sequence[str]) -> go.Figure:
             colorbar={"title": {"text": "log-odds"}, "thickness": 12},
         )
     )
-    figure.update_xaxes(type="category", tickangle=-60, showgrid=False)
+    figure.update_xaxes(type="category", tickangle=-60 if len(figure.data[0].x) > 4 else 0, showgrid=False)
     figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
     return figure
 
@@ -266,7 +266,7 @@ def case_map(rows: pd.DataFrame) -> go.Figure:
     grid = rows.pivot_table(index="attribute", columns="judge_id", values="direction", aggfunc="first")
     grid = grid.reindex(index=attributes, columns=judges["judge_id"].tolist())
     codes = grid.map(lambda v: _DIRECTIONS.get(v, 1)).to_numpy(dtype=float)
-    figure = _canvas(150 + 19 * max(1, len(attributes)))
+    figure = _canvas(170 + 22 * max(1, len(attributes)))
     figure.add_trace(
         go.Heatmap(
             z=codes.tolist(),
@@ -283,7 +283,7 @@ def case_map(rows: pd.DataFrame) -> go.Figure:
             ygap=1,
         )
     )
-    figure.update_xaxes(type="category", tickangle=-60, showgrid=False)
+    figure.update_xaxes(type="category", tickangle=-60 if len(figure.data[0].x) > 4 else 0, showgrid=False)
     figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
     return figure
 

@@ -196,6 +196,9 @@ def _agreement_blocks(
     for stratum in ("same", "opposite"):
         rows = main[main["stratum"] == stratum]
         own = rows[rows["judge_1"].isin(members) & rows["judge_2"].isin(members)]
+        if not own["agreement"].notna().any():
+            blocks.append(_no_stratum(stratum))
+            continue
         exact = _pair_rows(own, f"heat-{stratum}-numbers", f"Agreement, {_STRATA[stratum]}", simulated)
         blocks.append(
             _figure(
@@ -212,6 +215,8 @@ def _agreement_blocks(
             )
         )
     everything = main[main["stratum"] == "all"]
+    if not everything["agreement"].notna().any():
+        return blocks
     blocks.append(
         _figure(
             "coverage-agreement",
@@ -225,6 +230,16 @@ def _agreement_blocks(
         )
     )
     return blocks
+
+
+def _no_stratum(stratum: str) -> Missing:
+    which = "the same" if stratum == "same" else "opposite"
+    what = (
+        f"Agreement where overall choices were {which}: no two judges made a definite overall choice on the "
+        "same item that was, with an attribute that both resolve. It takes more pairs (attributes.pairs) or "
+        "judges that give verdicts too:"
+    )
+    return Missing(what, _COMMAND)
 
 
 def _pair_rows(rows: pd.DataFrame, id: str, title: str, simulated: bool) -> TableBlock:
@@ -359,6 +374,9 @@ def _attribute_blocks(tables: Tables, has_reduced: bool, simulated: bool) -> lis
             f"{panel.capitalize()} panel, at most {count_noun(pairs, 'judge pair')} a bar; a pair's cells "
             "are pooled within a family. Half is what two coins reach. No intervals here."
         )
+        if not ranked[["agreement_same", "agreement_opposite"]].notna().any(axis=None):
+            # Empty axes tell nothing; what the families agree on over all items is in the table.
+            return _with_attributes([table], tables, panel, simulated)
         blocks.append(
             _figure(
                 "family-bars",
@@ -370,6 +388,10 @@ def _attribute_blocks(tables: Tables, has_reduced: bool, simulated: bool) -> lis
                 simulated,
             )
         )
+    return _with_attributes(blocks, tables, panel, simulated)
+
+
+def _with_attributes(blocks: list[Block], tables: Tables, panel: str, simulated: bool) -> list[Block]:
     attributes = _some(tables, "attribute_table")
     if attributes is not None:
         blocks.append(_attribute_table(attributes, panel, simulated))

@@ -62,13 +62,15 @@ def _map(id: str, name: str, part: pd.DataFrame, first: bool, more: str) -> MapB
         cells = [_verdict(whole, own[own["criterion"] != ALL])]
         cells += [_criterion(by_name.get(criterion)) for criterion in criteria]
         critical = " (critical)" if bool(own["critical"].fillna(False).astype(bool).any()) else ""
-        lines.append((f"{slice_}{critical}", tuple(cells)))
+        lines.append((f"{str(slice_).replace('_', ' ')}{critical}", tuple(cells)))
     rule = part["rule"].iloc[0] if "rule" in part.columns else "?"
     status = str(part["rule_status"].iloc[0]) if "rule_status" in part.columns else ""
-    declared = f" ({status})" if status else ""
+    # The shipped example is nobody's rule, whenever it was there.
+    example = part["reason"].fillna("").str.startswith(_NO_RULE).any()
+    declared = " (the shipped example)" if example else f" ({status})" if status else ""
     note = (
-        f"Rule '{rule}'{declared}. Each cell: the rate with its bounds, the floor that the lower bound has "
-        f"to clear, and what would settle it. {more}"
+        f"The rule is '{rule}'{declared}. Each cell: the rate with its bounds, the floor that the lower "
+        f"bound has to clear, and what would settle it. {more}"
     )
     earned = sum(1 for _, cells in lines if cells[0].tone == "good")
     table = TableBlock(f"{id}-table", f"Authority of {name}", "", part.head(0), part.drop(columns="cell"))
@@ -76,7 +78,7 @@ def _map(id: str, name: str, part: pd.DataFrame, first: bool, more: str) -> MapB
         id,
         f"{name}: earned {earned} of {count_noun(len(lines), 'slice')}",
         note.strip() if first else "",
-        ("Say", *(criterion.replace("_", " ") for criterion in criteria)),
+        ("Say", *(criterion.replace("_", " ").capitalize() for criterion in criteria)),
         tuple(lines),
         table,
         first and len(lines) <= MOST_UNFOLDED,
@@ -109,7 +111,9 @@ def _criterion(row: Mapping[Any, Any] | None) -> MapCell:
         return MapCell(f"not measured: {reason_text(reason)}", "unknown")
     value = percent(row["value"], 0)
     if not is_missing(row["low"]) and not is_missing(row["high"]):
-        value += f" ({100 * float(row['low']):.0f} to {100 * float(row['high']):.0f})"
+        # A rate lies in [0, 1]; the bound of few tasks may not.
+        low, high = (min(1.0, max(0.0, float(row[end]))) for end in ("low", "high"))
+        value += f" ({100 * low:.0f} to {100 * high:.0f})"
     value += f", floor {percent(row['floor'], 0)}\n"
     if reason in ("", "earned"):
         return MapCell(f"{value}clears it", "good")

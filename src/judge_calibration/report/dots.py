@@ -100,6 +100,7 @@ def dot_plot(
                     "color": PALETTE[number % len(PALETTE)],
                     "symbol": SYMBOLS[number % len(SYMBOLS)],
                 },
+                cliponaxis=False,
                 error_x={
                     "type": "data",
                     "symmetric": False,
@@ -178,7 +179,7 @@ def grids(panels: Sequence[Grid], counts_only: bool = False) -> go.Figure:
     from plotly.subplots import make_subplots
 
     heights = [len(panel.rows) + 1.6 for panel in panels] or [1]
-    figure = blank(int(40 + 31 * sum(heights)))
+    figure = blank(int(62 + 31 * sum(heights)))
     layout = figure.layout
     figure = make_subplots(
         rows=max(1, len(panels)),
@@ -217,7 +218,8 @@ def grids(panels: Sequence[Grid], counts_only: bool = False) -> go.Figure:
             showgrid=False, autorange="reversed", type="category", automargin=True, row=number, col=1
         )
     figure.update_annotations(font={"size": 12}, x=0, xanchor="left")
-    figure.update_layout(margin={"l": 8, "r": 8, "t": 26, "b": 8}, plot_bgcolor="#e3e8ee")
+    # The last panel's column names need room of their own: panels above it have the gap.
+    figure.update_layout(margin={"l": 8, "r": 8, "t": 26, "b": 30}, plot_bgcolor="#e3e8ee")
     return figure
 
 

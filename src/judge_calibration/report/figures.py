@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star", "triangle-down")
+"""One more than there are colours, so that the first 56 marks of a figure differ."""
 MOST_NAMED = 12
 OUTCOME_COLOURS = {
     "valid": "#009E73",
@@ -33,6 +34,16 @@ OUTCOME_COLOURS = {
     "error": "#B22222",
     "missing": "#C8C8C8",
 }
+OUTCOME_PATTERNS = {
+    "malformed": "/",
+    "truncated": "\\",
+    "empty": "x",
+    "refusal": "-",
+    "timeout": "|",
+    "rate_limited": "+",
+    "context_overflow": ".",
+}
+"""So that outcomes do not differ in colour alone."""
 
 
 def blank(height: int) -> go.Figure:
@@ -175,6 +186,20 @@ def _interval_bar(row: pd.Series, metric: str) -> dict[str, object]:
     }
 
 
+def _interval_bars(rows: pd.DataFrame, metric: str) -> dict[str, object]:
+    ends = [f"{metric}_low", f"{metric}_high"]
+    if not set(ends) <= set(rows.columns):
+        return {"visible": False}
+    low, high = (100 * (rows[end] - rows[metric]).abs().fillna(0) for end in ends)
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": high.round(2).tolist(),
+        "arrayminus": low.round(2).tolist(),
+        "thickness": 1,
+    }
+
+
 def ceiling(rows: pd.DataFrame) -> go.Figure:
     """Draw for each cell what is trustworthy (T), what is right (A) and the ceiling that order flips leave.
 
@@ -219,6 +244,7 @@ def ceiling(rows: pd.DataFrame) -> go.Figure:
                     "size": size,
                     "line": {"width": 2, "color": colour},
                 },
+                error_x=_interval_bars(rows[known], metric) if metric != "A_max" else None,
                 hovertemplate="%{x:.1f} %<extra>%{y}</extra>",
             )
         )
@@ -229,7 +255,9 @@ def ceiling(rows: pd.DataFrame) -> go.Figure:
 
 
 def wrapped(name: str) -> str:
-    """Return a name with all after its first comma small, on a line below."""
+    """Return a name with all after its first comma small, a line below; a difference, one term a line."""
+    if " less " in name:
+        return "<br>less ".join(name.split(" less ", 1))
     head, _, rest = name.partition(", ")
     return f"{head}<br><sup>{rest}</sup>" if rest else head
 
@@ -256,7 +284,7 @@ def outcomes(counts: pd.DataFrame) -> go.Figure:
                 y=[wrapped(name) for name in part["cell"]],
                 name=outcome.replace("_", " "),
                 orientation="h",
-                marker={"color": colour},
+                marker={"color": colour, "pattern": {"shape": OUTCOME_PATTERNS.get(outcome, "")}},
                 customdata=part["n"],
                 hovertemplate="%{x:.1f} % (%{customdata:,})<extra>%{fullData.name}</extra>",
             )

@@ -10,7 +10,7 @@ from judge_calibration.report.blocks import Block, Missing, Section
 from judge_calibration.report.dots import Dot, dot_plot, dots_of
 from judge_calibration.report.figures import PALETTE, SYMBOLS, blank
 from judge_calibration.report.result_tables import Tables, figure_block, labelled, leading, plain_table, some
-from judge_calibration.report.wording import is_missing
+from judge_calibration.report.wording import cell_name, is_missing
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -73,11 +73,7 @@ def draw_temperature(tables: Tables) -> go.Figure | None:
         return None
     rows = frame[frame["statistic"].isin(_FOLLOWED) & frame["value"].notna()]
     several = len(set(rows["source"])) > 1
-    names = [
-        f"{row['judge_id']}, {row['protocol']}, {row['constraint']}"
-        + (f", on {row['source']}" if several else "")
-        for row in rows.to_dict("records")
-    ]
+    names = [cell_name(row, with_source=several, with_temperature=False) for row in rows.to_dict("records")]
     rows = rows.assign(cell=names)
     chosen = list(dict.fromkeys(names))[:MOST_CELLS]
     if len(set(rows["temperature"].dropna())) < 2:
@@ -209,7 +205,7 @@ def comparisons_section(tables: Tables) -> Section:
     if shown.empty:
         return Section("comparisons", "Cells compared pair by pair", lead, [table])
     lines = [
-        f"{first}, less {second}" for first, second in zip(_names(shown, 1), _names(shown, 2), strict=True)
+        f"{first} less {second}" for first, second in zip(_names(shown, 1), _names(shown, 2), strict=True)
     ]
     figure = dot_plot(
         dots_of(shown, lines, ["difference"] * len(shown), "difference"), "difference (points)", reference=0.0

@@ -81,8 +81,8 @@ def build_report(
     parts = [marked(section, judges) for section in of_judges]
     parts.insert(2, marked(people_section(tables), judges or people))
     parts += [
-        attributes_section(tables),
-        adaptation_section(tables),
+        marked(attributes_section(tables), judges),
+        marked(adaptation_section(tables), judges or people),
         data_section(tables),
         marked(_self_test(tables), True),
         sections.instrument_section(instruments),

@@ -24,6 +24,11 @@ _STATISTICS = {
     "ac1": "Gwet's AC1",
     "alpha": "Krippendorff's alpha",
 }
+_COMPARISONS = {
+    "annotator_annotator": "People, two annotators",
+    "annotator_adjudicated": "People, annotator with adjudicated",
+    "annotator_dawid_skene": "People, annotator with Dawid-Skene",
+}
 _ORDER = ("A", "B", "TIE", "ABSTAIN", "failed")
 
 
@@ -34,15 +39,31 @@ def draw_agreement(tables: Tables) -> go.Figure | None:
         return None
     rows = _whole(frame)
     rows = rows[(rows["statistic"] == "raw") & rows["judge_id"].notna()]
+    rows = rows[~rows["against"].fillna("").str.startswith("annotator:")]
     rows, _ = leading(rows, tables["trust_table"], MOST_CELLS)
-    series = rows["against"].fillna("?").str.replace(":", ": ").tolist()
+    series = [_against(name) for name in rows["against"].fillna("?")]
     dots = dots_of(rows, labelled(rows), series)
     people = some(tables, "human_ceiling")
     if people is not None:
         raw = people[people["slice_by"] == "all"]
-        lines = ["People: " + str(name).replace("_", " with ") for name in raw["comparison"]]
-        dots += dots_of(raw, lines, [f"labels: {kind}" for kind in raw["kind"]], n="n")
+        lines = [_COMPARISONS.get(str(name), str(name).replace("_", " ")) for name in raw["comparison"]]
+        dots += dots_of(raw, lines, [f"people with people ({kind} labels)" for kind in raw["kind"]], n="n")
     return dot_plot(dots, "same label (%)", span=(-0.03, 1.03)) if dots else None
+
+
+def _against(name: str) -> str:
+    """Return a reference in words.
+
+    Examples
+    --------
+    >>> _against("reference:constructed"), _against("dawid_skene"), _against("adjudicated")
+    ('constructed reference', 'labels by Dawid-Skene', 'adjudicated labels')
+    """
+    kind, _, rest = name.partition(":")
+    if kind == "reference" and rest:
+        return f"{rest.replace('_', ' ')} reference"
+    known = {"dawid_skene": "labels by Dawid-Skene", "adjudicated": "adjudicated labels"}
+    return known.get(name, name.replace(":", ": ").replace("_", " "))
 
 
 def draw_confusion(tables: Tables) -> go.Figure | None:
@@ -51,20 +72,22 @@ def draw_confusion(tables: Tables) -> go.Figure | None:
     if frame is None:
         return None
     rows = frame[(frame["slice_by"] == "all") & frame["judge_id"].notna()]
+    # One annotator's labels are few: they are in the numbers, the picture has what all of them say.
+    rows = rows[~rows["against"].fillna("").str.startswith("annotator:")]
     rows, _ = leading(rows, tables["trust_table"], MOST_PANELS)
     rows = rows.assign(
         share=rows["row_percent"].astype(float) / 100,
         row="reference " + rows["row_label"].astype(str),
         column="judge " + rows["column_label"].astype(str),
+        row_rank=rows["row_label"].map({name: i for i, name in enumerate(_ORDER)}).fillna(9),
         rank=rows["column_label"].map({name: i for i, name in enumerate(_ORDER)}).fillna(9),
     )
     used = rows.groupby(["row"])["count"].transform("sum") > 0
     rows = rows[used & (rows.groupby(["column"])["count"].transform("sum") > 0)]
     panels = []
     for (name, against), part in rows.assign(cell=labelled(rows)).groupby(["cell", "against"], sort=False):
-        ordered = part.sort_values(["row", "rank"], kind="stable")
-        kind = str(against).partition(":")[2] or str(against)
-        title = f"{name} ({kind})"
+        ordered = part.sort_values(["row_rank", "rank"], kind="stable")
+        title = f"{name}; against: {_against(str(against))}"
         panels.append(grid_of(ordered, title, "row", "column", "share", "count"))
     return grids(panels, counts_only=True) if panels else None
 
@@ -90,7 +113,10 @@ def people_section(tables: Tables) -> Section:
         figure = draw_agreement(tables)
         if figure is not None:
             _, more = leading(whole[whole["judge_id"].notna()], trust, MOST_CELLS)
-            rule = f"Share of judgments with the reference's label, strict view, ties included. {more}"
+            rule = (
+                "Share of judgments with the reference's label, strict view, ties included; against single "
+                f"annotators in the numbers. {more}"
+            )
             alternative = "Raw agreement of each cell with its interval, and of people where they labelled."
             title = "How often does the judge say what the reference says?"
             blocks.append(figure_block("agreement-figure", title, rule, alternative, figure, table))
@@ -141,8 +167,7 @@ def _confusion(tables: Tables, confusion: pd.DataFrame) -> Block:
     _, more = leading(whole[whole["judge_id"].notna()], tables["trust_table"], MOST_PANELS)
     rule = (
         "Each row adds up to 100 %: judgments (both orders) whose reference says this. Counts carry no "
-        "interval; "
-        f"agreement, above, does. {more}"
+        f"interval; agreement, above, does. Single annotators are in the numbers. {more}"
     )
     alternative = "Confusion matrices of the leading cells; the counts are in the table."
     title = "What does the judge say where the reference says A, B or TIE?"

@@ -28,10 +28,10 @@ _HEADLINES = {
     "A": "A (right)",
     "A_max": "Ceiling of A",
     "T_direct": "T (trustworthy)",
-    "T_product": "T by product",
-    "T_pair": "T by pair",
 }
 _FURTHER = {
+    "T_product": "T by product",
+    "T_pair": "T by pair",
     "C2": "C2 (two repetitions agree)",
     "order_excess": "Order excess",
     "A_dec": "A where orders agree",
@@ -246,8 +246,13 @@ def _views_table(trust: pd.DataFrame) -> list[TableBlock]:
         "failures_right": "All failures right",
     }
     wide = wide[[name for name in titles if name in wide.columns]]
+    words = {
+        (label, row["view"]): _lines(share_with_interval(row, "A"))
+        for row, label in zip(_records(rows), cell_labels(rows), strict=True)
+    }
     shown = pd.DataFrame(
-        {"Cell": wide.index} | {titles[str(n)]: [percent(v) for v in wide[n]] for n in wide.columns}
+        {"Cell": wide.index}
+        | {titles[str(n)]: [words.get((cell, n), "–") for cell in wide.index] for n in wide.columns}
     )
     note = (
         "A under each way to count failed, tied and abstained judgments, and between the two bounds. "
@@ -320,10 +325,17 @@ def readable(frame: pd.DataFrame) -> pd.DataFrame:
         if "source" in out.columns and len(set(out["source"].dropna())) <= 1:
             drop.append("source")
         out = out.drop(columns=drop)
+    out = _with_intervals(out)
+    drop = [
+        name
+        for name in ("slice_by", "slice", "mark", "simulated", "method", "jackknife_se")
+        if name in out.columns and len(set(out[name].fillna("").astype(str))) <= 1
+    ]
+    out = out.drop(columns=drop)
     text = {}
     for name in out.columns:
         values = out[name]
-        title = str(name).replace("_", " ")
+        title = column_title(str(name))
         if pd.api.types.is_bool_dtype(values.dtype):
             text[title] = ["–" if pd.isna(v) else "yes" if v else "no" for v in values.tolist()]
         elif pd.api.types.is_float_dtype(values.dtype):
@@ -334,7 +346,74 @@ def readable(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(text)
 
 
-_CODES = ("reason", "undefined", "interval_reason", "verified_reason", "region", "remedy", "chance_undefined")
+def _with_intervals(frame: pd.DataFrame) -> pd.DataFrame:
+    """Write low and high into the column that they belong to, and leave them out."""
+    out = frame.copy()
+    for name in frame.columns:
+        main = str(name)
+        ends = (f"{main}_low", f"{main}_high")
+        if main in ("value", "difference"):
+            ends = ("low", "high")
+        if not set(ends) <= set(out.columns) or not pd.api.types.is_numeric_dtype(frame[name].dtype):
+            continue
+        cells = []
+        for value, low, high in zip(frame[name], frame[ends[0]], frame[ends[1]], strict=True):
+            text = "–" if is_missing(value) else f"{float(value):.3g}"
+            if not (is_missing(value) or is_missing(low) or is_missing(high)):
+                text += f"\n({float(low):.3g} to {float(high):.3g})"
+            cells.append(text)
+        out[name] = pd.Series(cells, index=out.index, dtype="object")
+        out = out.drop(columns=list(ends))
+    return out
+
+
+_TITLES = {
+    "n": "n",
+    "n_pairs": "Pairs",
+    "n_clusters": "Base tasks",
+    "n_verdicts": "Verdicts",
+    "n_missing": "Missing",
+    "n_cells": "Cells",
+    "n_labelled": "Labelled pairs",
+    "judge_id": "Judge",
+    "kind": "Labels",
+    "ac1": "Gwet's AC1",
+    "kappa": "Cohen's kappa",
+    "alpha": "Krippendorff's alpha",
+    "adjusted_p": "Adjusted p",
+    "low": "From",
+    "high": "To",
+    "omega2": "omega²",
+    "eta2": "eta²",
+    "df": "Degrees of freedom",
+}
+
+
+def column_title(name: str) -> str:
+    """Return a column's name in words.
+
+    Examples
+    --------
+    >>> column_title("n_clusters"), column_title("null_mean"), column_title("T_direct")
+    ('Base tasks', 'Null mean', 'T direct')
+    """
+    words = _TITLES.get(name, name.replace("_", " "))
+    return words if words in ("n", "p", "q", "phi", "eta²", "omega²") else words[:1].upper() + words[1:]
+
+
+_CODES = (
+    "comparison",
+    "statistic",
+    "outcome",
+    "manipulation",
+    "reason",
+    "undefined",
+    "interval_reason",
+    "verified_reason",
+    "region",
+    "remedy",
+    "chance_undefined",
+)
 """Columns of codes that are shown in words."""
 
 

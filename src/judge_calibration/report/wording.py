@@ -80,7 +80,7 @@ def undefined_reasons(row: Mapping[str, Any]) -> dict[str, str]:
     return {} if is_missing(text) or not text else dict(json.loads(str(text)))
 
 
-def cell_name(row: Mapping[Any, Any], with_source: bool = False) -> str:
+def cell_name(row: Mapping[Any, Any], with_source: bool = False, with_temperature: bool = True) -> str:
     """Name a cell: judge, protocol, constraint and temperature.
 
     Examples
@@ -98,7 +98,8 @@ def cell_name(row: Mapping[Any, Any], with_source: bool = False) -> str:
             {"none": "free text", "grammar": "grammar-constrained"}.get(str(constraint), str(constraint))
         )
     temperature = row.get("temperature")
-    parts.append("own temperature" if is_missing(temperature) else f"t = {float(str(temperature)):g}")
+    if with_temperature:
+        parts.append("own temperature" if is_missing(temperature) else f"t = {float(str(temperature)):g}")
     if with_source and not is_missing(row.get("source")):
         parts.append(f"on {row['source']}")
     return ", ".join(parts)

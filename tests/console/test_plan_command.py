@@ -26,10 +26,10 @@ class TestPlan:
         assert direct["price_most"] > direct["price_estimated"]
         assert direct["seconds_estimated"] is None
         assert direct["time_reason"] == "never_asked"
-        # 3 pairs x 2 orders x 3 attributes.
+        # 6 pairs x 2 orders x 3 attributes.
         reads = rows["attributes", "scripted-fair", "attribute"]
-        assert (reads["judgments"], reads["calls"]) == (18, 18)
-        assert document["total"]["calls"] == 3 * 72 + 2 * 18
+        assert (reads["judgments"], reads["calls"]) == (36, 36)
+        assert document["total"]["calls"] == 3 * 72 + 2 * 36
         # Had anybody been asked, the answer would be in the call store.
         assert tool_project.files_below("") == before
 

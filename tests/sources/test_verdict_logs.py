@@ -91,7 +91,7 @@ class TestGenericLog:
         files = [SourceFile(path=write(n, [ROW]), layout="verdicts") for n in ("1.jsonl", "2.jsonl")]
         assert "2.jsonl, row 1" in error_of(read_logs, files)
 
-    @pytest.mark.parametrize("repetition", [-1, 0.5, "x", ""])
+    @pytest.mark.parametrize("repetition", [-1, 0.5, 2**63, "x", ""])
     def test_a_wrong_repetition(self, log_of, repetition):
         assert "repetition" in error_of(log_of, "v.jsonl", [{**ROW, "repetition": repetition}])
 

@@ -19,6 +19,9 @@ from judge_calibration.sources.problems import Problems, show
 from judge_calibration.sources.records import Block
 from judge_calibration.text import sha256_of
 
+# Above it a number read as floating point is no longer sure to be the one that the file holds.
+_LARGEST_WHOLE = 2**53
+
 PAIR_FIELDS = (
     "source",
     "base_id",
@@ -369,11 +372,12 @@ class VerdictBuilder:
         out = []
         for row, number in zip(block.rows, self.reader.numbers(field, block, "repetition"), strict=True):
             first = self.layout.repetition_starts_at
-            if number is None or number != int(number) or number < first:
+            if number is None or number != int(number) or not first <= number <= _LARGEST_WHOLE:
                 found = "nothing" if number is None else show(number)
-                self.problems.add(
-                    self.file.given, row, field.column or "repetition", found, f"a whole number from {first}"
-                )
+                wanted = f"a whole number from {first}"
+                if number is not None and number > _LARGEST_WHOLE:
+                    wanted += f" to {_LARGEST_WHOLE:,}"
+                self.problems.add(self.file.given, row, field.column or "repetition", found, wanted)
                 number = float(first)
             out.append(int(number) - first)
         return out

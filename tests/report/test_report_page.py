@@ -201,3 +201,32 @@ def test_the_page_shows_the_shift_between_the_sets_and_the_refused_win_rates():
     section = people_section({"prediction_powered": refused, "trust_table": pd.DataFrame([trust_row()])})
     missing = [block.what for block in section.blocks if block.kind == "missing"]
     assert any("no settled labels" in what for what in missing)
+
+
+def test_result_tables_are_in_words_with_their_intervals():
+    frame = pd.DataFrame(
+        {
+            "slice_by": ["all"] * 2,
+            "comparison": ["annotator_dawid_skene"] * 2,
+            "value": [0.5, 0.75],
+            "low": [0.25, None],
+            "high": [0.625, None],
+            "n_clusters": [12, 4],
+        }
+    )
+    shown = sections.readable(frame)
+    assert list(shown.columns) == ["Comparison", "Value", "Base tasks"]
+    assert shown["Value"].tolist() == ["0.5\n(0.25 to 0.625)", "0.75"]
+    assert shown["Comparison"].iloc[0] == "annotator with labels by Dawid-Skene"
+
+
+def test_the_first_56_marks_of_a_figure_differ():
+    marks = {
+        (figures.PALETTE[n % len(figures.PALETTE)], figures.SYMBOLS[n % len(figures.SYMBOLS)])
+        for n in range(56)
+    }
+    assert len(marks) == 56
+
+
+def test_a_difference_has_a_term_a_line():
+    assert figures.wrapped("a, t = 0 less b, t = 1") == "a, t = 0<br>less b, t = 1"

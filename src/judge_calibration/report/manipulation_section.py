@@ -186,7 +186,10 @@ def twins_section(tables: Tables) -> Section:
         note = "By variant below the whole; by difficulty and domain in the download."
         table = share_block(f"{slug}-twin-table", question, note, shown, _TWINS, ("slice",))
         _, more = leading(rows, tables["trust_table"], MOST_CELLS)
-        rule = f"Better side wins in both orders: share with the plain error less share with this one. {more}"
+        rule = (
+            "Better side wins in both orders: share with the plain error less share with this one. "
+            f"No bar: too few base tasks for an interval. {more}"
+        )
         alternative = "For each cell the loss with its interval; the values are in its table."
         blocks.append(figure_block(f"{slug}-twins", question, rule, alternative, figure, table))
     return Section("paired", "Polished but wrong, and injection (paired)", lead, blocks)

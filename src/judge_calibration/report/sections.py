@@ -381,6 +381,7 @@ _TITLES = {
     "kappa": "Cohen's kappa",
     "alpha": "Krippendorff's alpha",
     "adjusted_p": "Adjusted p",
+    "jackknife_se": "Standard error (jackknife)",
     "low": "From",
     "high": "To",
     "omega2": "omega²",

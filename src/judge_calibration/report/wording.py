@@ -23,6 +23,9 @@ REASONS = {
     "no_resolved_verdict": "no verdict to read",
     "fewer_than_10_clusters": "fewer than 10 base tasks",
     "fewer_than_30_clusters": "fewer than 30 base tasks",
+    "annotator_annotator": "annotator with annotator",
+    "annotator_adjudicated": "annotator with adjudicated labels",
+    "annotator_dawid_skene": "annotator with labels by Dawid-Skene",
     "one_category": "only one category",
 }
 

@@ -220,6 +220,12 @@ def test_result_tables_are_in_words_with_their_intervals():
     assert shown["Comparison"].iloc[0] == "annotator with labels by Dawid-Skene"
 
 
+def test_a_named_slice_stays_in_a_result_table():
+    frame = pd.DataFrame({"slice_by": ["all"], "slice": ["math"], "criterion": ["order_consistency"]})
+    shown = sections.readable(frame)
+    assert shown.to_dict("list") == {"Slice": ["math"], "Criterion": ["order consistency"]}
+
+
 def test_the_first_56_marks_of_a_figure_differ():
     marks = {
         (figures.PALETTE[n % len(figures.PALETTE)], figures.SYMBOLS[n % len(figures.SYMBOLS)])

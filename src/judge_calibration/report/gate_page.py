@@ -157,7 +157,7 @@ def gate_page(
     runs = ", ".join(f"{name} {run or 'none'}" for name, run in document["runs"].items())
     status = decision.rule_status
     summary = (
-        f"Decision rule '{decision.rule}' ({status[:1].upper()}{status[1:]}), judged by "
+        f"Decision rule '{decision.rule}' ({status}), judged by "
         f"{cell_name(document['cell'])}, {count_noun(len(pairs), 'pair')}. Runs: {runs}."
     )
     sections = [
@@ -248,7 +248,7 @@ def _authority_section(authority: pd.DataFrame) -> Section:
         "n_tasks", "tasks_to_settle",
     ]  # fmt: skip
     note = (
-        "tasks to settle: base tasks at which the bounds would leave the floor if all else stayed as it is."
+        "Tasks to settle: base tasks at which the bounds would leave the floor if all else stayed as it is."
     )
     table = TableBlock(
         "authority-table", "Slices and criteria", note, readable(authority[columns]), authority
@@ -271,13 +271,16 @@ def sentinel_section(document: Mapping[str, Any]) -> Section:
         blocks.append(Missing(what, "kedro run --env sentinel --pipelines data_prep,judging"))
         return Section("sentinel", "Sentinel", lead, blocks)
     frame = pd.DataFrame(document["measures"]).astype({"value": float, "low": float, "high": float})
-    note = f"{document['pairs']} pairs of {document['tasks']} base tasks. {document['reason']}".strip()
+    said = reason_in_words(document["reason"]) if document["reason"] else ""
+    note = f"{document['pairs']} pairs of {document['tasks']} base tasks. {said}".strip()
     if not document["noise_known"]:
         note += " One repetition: the judge's own noise is not known and not subtracted."
     if document["absent"]:
         note += f" {count_noun(len(document['absent']), 'pair')} absent from the new run counted as failed."
     slug = "sentinel-" + "-".join(str(value) for value in document["cell"].values()).replace(" ", "-")
-    blocks.append(TableBlock(slug, f"{name}: {document['status']}", note, readable(frame), frame))
+    blocks.append(
+        TableBlock(slug, f"{name}: {reason_text(str(document['status']))}", note, readable(frame), frame)
+    )
     return Section("sentinel", "Sentinel", lead, blocks)
 
 

@@ -328,8 +328,8 @@ def readable(frame: pd.DataFrame) -> pd.DataFrame:
     out = _with_intervals(out)
     drop = [
         name
-        for name in ("slice_by", "slice", "mark", "simulated", "method", "jackknife_se")
-        if name in out.columns and len(set(out[name].fillna("").astype(str))) <= 1
+        for name, nothing in _SAY_NOTHING.items()
+        if name in out.columns and len(said := set(out[name].fillna("").astype(str))) <= 1 and said <= nothing
     ]
     out = out.drop(columns=drop)
     text = {}
@@ -367,6 +367,15 @@ def _with_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     return out
 
 
+_SAY_NOTHING = {
+    "slice_by": {"", "all"},
+    "slice": {"", "all"},
+    "mark": {"", "SIMULATED"},
+    "simulated": {"", "False", "True"},
+    "method": {"", "percentile"},
+}
+"""What a column may say in all its rows without telling anything: a slice by name stays, the whole goes."""
+
 _TITLES = {
     "n": "n",
     "n_pairs": "Pairs",
@@ -376,7 +385,7 @@ _TITLES = {
     "n_cells": "Cells",
     "n_labelled": "Labelled pairs",
     "judge_id": "Judge",
-    "kind": "Labels",
+    "n_tasks": "Base tasks",
     "ac1": "Gwet's AC1",
     "kappa": "Cohen's kappa",
     "alpha": "Krippendorff's alpha",
@@ -403,6 +412,8 @@ def column_title(name: str) -> str:
 
 
 _CODES = (
+    "criterion",
+    "status",
     "comparison",
     "statistic",
     "outcome",

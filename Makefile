@@ -39,14 +39,15 @@ $(SFT_STAMP): requirements-sft.lock pyproject.toml
 run: env ## judge the quick set with the embedded model and write the report
 	@$(BIN)/kedro run
 
-test: env ## run the fast tests, the linters and the type checker (under 15 minutes)
+test: env $(if $(CI),env-sft) ## run the fast tests, the linters and the type checker; with CI set, training too
 	@$(BIN)/ruff format --check src tests
 	@$(BIN)/ruff check src tests
 	@$(BIN)/lint-imports
 	@$(BIN)/mypy src
 	@$(BIN)/python -m pytest --doctest-modules src
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
-	@if [ -f $(SFT_STAMP) ]; then $(SFT_VENV)/bin/python -m pytest tests/adapt/test_sft_training.py; fi
+	@if [ -f $(SFT_STAMP) ]; then $(SFT_VENV)/bin/python -m pytest tests/adapt/test_sft_training.py; \
+		else echo "The tests of training were skipped: torch is not here. Run: make env-sft"; fi
 
 test-slow: env ## run what takes longer: wide simulations, a hundred kills, models that really train
 	@$(BIN)/python -m pytest -m slow

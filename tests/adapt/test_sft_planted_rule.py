@@ -59,11 +59,8 @@ def measured(judge, pairs, folder):
     return accuracy, float((by_pair["AB"] != by_pair["BA"]).mean())
 
 
-@pytest.mark.parametrize("budget", [64, "full"])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(("budget", "seed"), [(64, 1), (64, 2), (64, 3), ("full", 1)])
 def test_the_longer_answer_is_learned(planted, folder, seed, budget):
-    if budget == "full" and seed != 1:
-        pytest.skip("the full budget is trained at one seed")
     recipe = {"epochs": 6} if budget == 64 else {"epochs": 2}
     sft = {
         "judge": JUDGE,

@@ -199,6 +199,26 @@ class TestOddFiles:
                 archive.writestr(inside, "x")
             assert said in tool_project.kedro("doctor", str(path)).output
 
+    @pytest.mark.parametrize(
+        ("offset", "value", "said"),
+        [
+            (8, 1, "locked with a password"),  # bit 0 of the flags in the list of contents
+            (10, 99, "cannot unpack"),  # a method of compression that nobody has
+        ],
+    )
+    def test_an_archive_that_is_whole_and_cannot_be_read(self, tool_project, offset, value, said):
+        import zipfile
+
+        path = tool_project.root / "data.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("pairs.csv", "x")
+        data = bytearray(path.read_bytes())
+        data[data.index(b"PK\x01\x02") + offset] = value
+        path.write_bytes(bytes(data))
+        result = tool_project.kedro("doctor", str(path))
+        assert result.exit_code == 3, result.output
+        assert said in result.output
+
     def test_a_folder(self, tool_project):
         folder = tool_project.root / "some"
         folder.mkdir()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pandas as pd
 import pytest
@@ -119,8 +118,7 @@ class TestDeaths:
             undisturbed = finish(start(tmp_path / "calm", calm))
         with running(latency=0.05) as server:
             process = start(tmp_path / "killed", server, "dask")
-            while server.total < CALLS // 4 and process.poll() is None:
-                time.sleep(0.005)
+            assert server.wait_for_requests(CALLS // 4, process)
             workers = [
                 child
                 for child in psutil.Process(process.pid).children(recursive=True)
@@ -131,8 +129,8 @@ class TestDeaths:
             assert server.total - CALLS <= CONCURRENCY
 
 
+@needs_dask
 def test_a_scheduler_that_is_not_there_is_told(tmp_path, monkeypatch):
-    pytest.importorskip("distributed")
     monkeypatch.setattr("judge_calibration.judges.engines.dask_engine._CONNECT_WITHIN", "1s")
     asking = AskingOptions.model_validate({"engine": "dask", "dask": {"address": "tcp://127.0.0.1:9"}})
     with pytest.raises(DaskError, match=r"tcp://127\.0\.0\.1:9 cannot be reached"):

@@ -6,7 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -37,15 +36,15 @@ def finish(process):
 
 def killed_at(process, server, received, extra):
     """Kill the run a moment after the server has received so many requests; False if it ended before."""
-    deadline = time.monotonic() + 120
-    while server.total < received and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.001)
-    time.sleep(extra)
-    if process.poll() is not None:
+    if not server.wait_for_requests(received, process):
         return False
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    return True
+    try:
+        process.wait(extra)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return True
+    return False
 
 
 def kill_and_finish(folder, moments, seed, engine="local"):
@@ -91,8 +90,7 @@ class TestKilledRuns:
         with running() as server:
             server.held = True
             first = start(tmp_path, server)
-            while server.total < 5 and first.poll() is None:
-                time.sleep(0.01)
+            assert server.wait_for_requests(5, first)
             second = start(tmp_path, server)
             _, errors = second.communicate(timeout=120)
             assert second.returncode != 0
@@ -104,8 +102,7 @@ class TestKilledRuns:
     def test_ctrl_c_stops_in_order_and_the_next_run_goes_on(self, tmp_path):
         with running(latency=0.05) as server:
             process = start(tmp_path, server)
-            while server.total < 40 and process.poll() is None:
-                time.sleep(0.005)
+            assert server.wait_for_requests(40, process)
             os.kill(process.pid, signal.SIGINT)
             _, errors = process.communicate(timeout=60)
             assert process.returncode not in (0, -signal.SIGINT)

@@ -7,7 +7,6 @@ import pytest
 from planned_calls import Asked, OneJudge
 
 from judge_calibration.judges.asking import ask_calls
-from judge_calibration.judges.embedded import EmbeddedModelError, describe
 from judge_calibration.judges.embedded.weights import prepare
 from judge_calibration.judges.store import StoreReader
 from judge_calibration.options.asking import AskingOptions, EmbeddedOptions, TransportOptions
@@ -24,10 +23,6 @@ SCHEMA = {
 @pytest.fixture(scope="module")
 def address():
     """Where llama.cpp's own server listens."""
-    try:
-        describe(MODEL)
-    except EmbeddedModelError as missing:
-        pytest.skip(str(missing))
     import xllamacpp
 
     params = xllamacpp.CommonParams()

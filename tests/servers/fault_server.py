@@ -16,8 +16,10 @@ import asyncio
 import hashlib
 import json
 import random
+import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -108,6 +110,7 @@ class FaultServer:
         self.in_flight = 0
         self.most_in_flight = 0
         self.port = 0
+        self._came = threading.Condition()
 
     @property
     def api_base(self) -> str:
@@ -118,6 +121,24 @@ class FaultServer:
     def total(self) -> int:
         """Requests received."""
         return sum(self.received.values())
+
+    def wait_for_requests(self, count: int, process: subprocess.Popen[str], within_s: float = 120) -> bool:
+        """Wait until `count` requests have been received; False if the client ended before.
+
+        Raises
+        ------
+        TimeoutError
+            If neither happened in time.
+        """
+        end = time.monotonic() + within_s
+        with self._came:
+            while self.total < count:
+                if process.poll() is not None:
+                    return False
+                if time.monotonic() > end:
+                    raise TimeoutError(f"{self.total} of {count} requests came within {within_s:g} s")
+                self._came.wait(0.1)  # a request wakes it; a client that died does not
+        return True
 
     def stats(self) -> dict[str, Any]:
         """Counts: requests received, requests answered in full, and the most received for one content."""
@@ -161,7 +182,9 @@ class FaultServer:
         request = json.loads(body)
         key = hashlib.sha256(json.dumps([request.get("messages"), request.get("seed")]).encode()).hexdigest()
         seen = self.received[key]
-        self.received[key] += 1
+        with self._came:
+            self.received[key] += 1
+            self._came.notify_all()
         if self.keep_requests:
             self.requests.append(request)
             self.request_headers.append(headers)

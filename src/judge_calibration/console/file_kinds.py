@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,9 +102,14 @@ def _archive(path: Path) -> Kind:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-            broken = archive.testzip()
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError):
+            locked = any(entry.flag_bits & 1 for entry in archive.infolist())
+            broken = None if locked else archive.testzip()
+    except (zipfile.BadZipFile, OSError, EOFError, zlib.error):
         return Kind("a broken or cut zip archive", "fetch or write it again")
+    except NotImplementedError as unknown:  # zipfile's word for a method of compression that it lacks
+        return Kind(f"a zip archive that Python cannot unpack ({unknown})", "unpack it with another program")
+    if locked:
+        return Kind("a zip archive that is locked with a password", "unpack it, and name the file inside")
     if broken is not None:
         return Kind(f"a damaged zip archive ({broken} does not match its checksum)", "fetch it again")
     if any(name.startswith("xl/") for name in names):

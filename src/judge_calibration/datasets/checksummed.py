@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -15,33 +16,31 @@ if TYPE_CHECKING:
 
     _Base = AbstractVersionedDataset[Any, Any]
 else:
-    _Base = object
+    _Base = ABC
 
 
 class Checksummed(_Base):
-    """Put before a kedro-datasets class, replaces how its file is written, found and trusted.
+    """Put before a kedro-datasets class, replaces how its files are written, found and trusted.
 
-    A subclass says in :meth:`_write` how the data become bytes. Everything else (arguments, parsing,
-    preview) is the parent's.
+    A subclass says in :meth:`_put` what is written. Everything else (arguments, parsing, preview) is the
+    parent's.
     """
 
     mark: str | None = None
     """A word that everything saved carries (marks.marked); null: nothing is added."""
 
-    def _write(self, data: Any, file: BinaryIO) -> None:
-        """Write the data to an open binary file, the same bytes for the same data on every run."""
-        raise NotImplementedError
+    @abstractmethod
+    def _put(self, data: Any, path: Path) -> None:
+        """Write the data to the path, then the checksum: the same bytes for the same data on every run."""
 
-    def _write_beside(self, data: Any, path: Path) -> None:
-        """Write what stands beside the file; called before it, so that its checksum comes last."""
+    def _marked(self, data: Any, word: str) -> Any:
+        """Return the data with the word that everything saved has to carry."""
+        return marked(data, word)
 
     def save(self, data: Any) -> None:
         """Write the data, then its checksum."""
         path = self._local(self._get_save_path())
-        if self.mark is not None:
-            data = marked(data, self.mark)
-        self._write_beside(data, path)
-        files.write_checked(path, lambda file: self._write(data, file))
+        self._put(data if self.mark is None else self._marked(data, self.mark), path)
 
     def load(self) -> Any:
         """Return the data if the file is the one that was written.
@@ -95,6 +94,21 @@ class Checksummed(_Base):
 
     def _exists(self) -> bool:
         return self.artifact_path() is not None
+
+
+class ChecksummedFile(Checksummed):
+    """A dataset of one file. A subclass says in :meth:`_write` how the data become bytes."""
+
+    @abstractmethod
+    def _write(self, data: Any, file: BinaryIO) -> None:
+        """Write the data to an open binary file."""
+
+    def _write_beside(self, data: Any, path: Path) -> None:
+        """Write what stands beside the file; called before it, so that its checksum comes last."""
+
+    def _put(self, data: Any, path: Path) -> None:
+        self._write_beside(data, path)
+        files.write_checked(path, lambda file: self._write(data, file))
 
 
 def writer_of_text(text: str) -> Callable[[BinaryIO], object]:

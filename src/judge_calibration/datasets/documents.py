@@ -9,7 +9,7 @@ from kedro_datasets._typing import HTMLPreview
 from kedro_datasets.json import JSONDataset
 from kedro_datasets.text import TextDataset
 
-from judge_calibration.datasets.checksummed import Checksummed
+from judge_calibration.datasets.checksummed import ChecksummedFile
 
 
 def json_text(value: Any) -> str:
@@ -23,7 +23,7 @@ def json_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-class Json(Checksummed, JSONDataset):
+class Json(ChecksummedFile, JSONDataset):
     """A JSON document with sorted keys.
 
     Examples
@@ -50,7 +50,7 @@ class Json(Checksummed, JSONDataset):
         return json.loads(self.checked_path().read_text(encoding="utf-8"))
 
 
-class Text(Checksummed, TextDataset):
+class Text(ChecksummedFile, TextDataset):
     r"""A text in UTF-8; line ends and every other character are kept as they are.
 
     Examples

@@ -7,11 +7,11 @@ from typing import Any, BinaryIO
 
 from kedro_datasets.plotly import JSONDataset
 
-from judge_calibration.datasets.checksummed import Checksummed
+from judge_calibration.datasets.checksummed import ChecksummedFile
 from judge_calibration.datasets.documents import json_text
 
 
-class PlotlyFigure(Checksummed, JSONDataset):
+class PlotlyFigure(ChecksummedFile, JSONDataset):
     """A plotly figure as JSON with sorted keys: the same figure gives the same bytes.
 
     Examples

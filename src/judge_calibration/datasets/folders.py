@@ -131,20 +131,22 @@ class Files(Checksummed, AbstractVersionedDataset[Mapping[str, "str | bytes"], d
         super().__init__(filepath=PurePosixPath(str(filepath)), version=version)
         self.metadata = metadata
 
-    def save(self, data: Mapping[str, str | bytes]) -> None:
-        """Write every file, then the checksums of all."""
-        root = self._local(self._get_save_path())
+    def _marked(self, data: Mapping[str, str | bytes], word: str) -> Mapping[str, str | bytes]:
+        # Each file has its own form (a sheet for labels, an adapter): whoever makes it puts the word there.
+        return data
+
+    def _put(self, data: Mapping[str, str | bytes], path: Path) -> None:
         if not data:
-            raise DatasetError(f"no file to save in {root}; wanted at least one")
+            raise DatasetError(f"no file to save in {path}; wanted at least one")
         for name in data:
             if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\n" in name:
-                raise DatasetError(f"found the file name {name!r} for {root}; wanted a path below the folder")
-        files.sidecar_of(root).unlink(missing_ok=True)
+                raise DatasetError(f"found the file name {name!r} for {path}; wanted a path below the folder")
+        files.sidecar_of(path).unlink(missing_ok=True)
         digests = {}
         for name, content in data.items():
             raw = content.encode("utf-8") if isinstance(content, str) else content
-            digests[f"{root.name}/{name}"] = files.write_bytes(root / name, raw)
-        files.write_sidecar(root, digests)
+            digests[f"{path.name}/{name}"] = files.write_bytes(path / name, raw)
+        files.write_sidecar(path, digests)
 
     def load(self) -> dict[str, Any]:
         """Return the files by name if each is as it was written: texts, or bytes where it is no UTF-8."""

@@ -13,7 +13,7 @@ from kedro.io.core import DatasetError, Version
 from kedro_datasets._typing import TablePreview
 from kedro_datasets.pandas import CSVDataset, ParquetDataset
 
-from judge_calibration.datasets.checksummed import Checksummed
+from judge_calibration.datasets.checksummed import ChecksummedFile
 from judge_calibration.runs import files
 
 # A spreadsheet takes a cell that starts so for a formula. An apostrophe before it makes it text.
@@ -92,7 +92,7 @@ def parquet_bytes(frame: pd.DataFrame, row_group_size: int = 100_000) -> bytes:
     return sink.getvalue()
 
 
-class Parquet(Checksummed, ParquetDataset):
+class Parquet(ChecksummedFile, ParquetDataset):
     """A table as a checksummed Parquet file, with a CSV beside it on request.
 
     Examples
@@ -156,7 +156,7 @@ class Parquet(Checksummed, ParquetDataset):
         super().save(data)
 
 
-class Csv(Checksummed, CSVDataset):
+class Csv(ChecksummedFile, CSVDataset):
     """A table as a checksummed CSV file whose cells no spreadsheet computes.
 
     Text that starts with ``=``, ``+``, ``-``, ``@``, a tab or a line end gets an apostrophe in the file and

@@ -61,23 +61,23 @@ class Tables(Checksummed, AbstractVersionedDataset[Mapping[str, pd.DataFrame], d
         self._row_group_size = row_group_size
         self.metadata = metadata
 
-    def save(self, data: Mapping[str, pd.DataFrame]) -> None:
-        """Write every table and the index, then the checksums of all."""
-        root = self._local(self._get_save_path())
+    def _marked(self, data: Mapping[str, pd.DataFrame], word: str) -> Mapping[str, pd.DataFrame]:
+        return {name: marked(table, word) for name, table in data.items()}
+
+    def _put(self, data: Mapping[str, pd.DataFrame], path: Path) -> None:
         for name, table in data.items():
             if not isinstance(table, pd.DataFrame):
                 raise DatasetError(
-                    f"found a {type(table).__name__} named {name!r} for {root}, wanted pandas DataFrames"
+                    f"found a {type(table).__name__} named {name!r} for {path}, wanted pandas DataFrames"
                 )
-        files.sidecar_of(root).unlink(missing_ok=True)
+        files.sidecar_of(path).unlink(missing_ok=True)
         names = {name: f"{quote(name, safe='')}.parquet" for name in data}
         index = json.dumps(names, ensure_ascii=False, indent=1).encode("utf-8")
-        digests = {f"{root.name}/{_INDEX}": files.write_bytes(root / _INDEX, index)}
+        digests = {f"{path.name}/{_INDEX}": files.write_bytes(path / _INDEX, index)}
         for name, table in data.items():
-            kept = table if self.mark is None else marked(table, self.mark)
-            content = parquet_bytes(kept, self._row_group_size)
-            digests[f"{root.name}/{names[name]}"] = files.write_bytes(root / names[name], content)
-        files.write_sidecar(root, digests)
+            content = parquet_bytes(table, self._row_group_size)
+            digests[f"{path.name}/{names[name]}"] = files.write_bytes(path / names[name], content)
+        files.write_sidecar(path, digests)
 
     def load(self) -> dict[str, pd.DataFrame]:
         """Return the tables by name if every file is the one that was written."""

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import pandas as pd
 from kedro.io.core import AbstractVersionedDataset, Version
 
-from judge_calibration.datasets.checksummed import Checksummed
+from judge_calibration.datasets.checksummed import ChecksummedFile
 
 # A workbook is a ZIP archive with dates inside; both are fixed, so that equal tables give equal bytes.
 _EPOCH = datetime(2000, 1, 1)
@@ -64,7 +64,7 @@ def _without_save_date(core: bytes) -> bytes:
     return re.sub(rb"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z", stamp, core)
 
 
-class Workbook(Checksummed, AbstractVersionedDataset[Any, dict[str, pd.DataFrame]]):
+class Workbook(ChecksummedFile, AbstractVersionedDataset[Any, dict[str, pd.DataFrame]]):
     """One table or several, as an Excel workbook: a mapping of sheet title to table, or one table.
 
     Loading gives a mapping of sheet title to table, every cell as text.

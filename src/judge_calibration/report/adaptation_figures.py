@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from judge_calibration.report.figures import BLUE, GREEN, GREY, ORANGE, PALETTE, PINK, blank, interval_bars
 from judge_calibration.report.wording import is_missing
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 COLOURS = {
-    "sft": "#0072B2",
-    "rubric": "#D55E00",
-    "reweighting": "#009E73",
-    "base": "#8C8C8C",
-    "before": "#8C8C8C",
-    "after": "#0072B2",
+    "sft": BLUE,
+    "rubric": ORANGE,
+    "reweighting": GREEN,
+    "base": GREY,
+    "before": GREY,
+    "after": BLUE,
 }
 SYMBOLS = {
     "sft": "square",
@@ -32,41 +33,10 @@ SYMBOLS = {
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
-def _blank(height: int) -> go.Figure:
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
-    figure.update_layout(
-        template="none",
-        height=height,
-        margin={"l": 8, "r": 14, "t": 8, "b": 8},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": "system-ui, sans-serif", "size": 13, "color": "#666"},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        hoverlabel={"font": {"family": "system-ui, sans-serif"}},
-    )
-    axis = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": True}
-    figure.update_xaxes(**axis)
-    figure.update_yaxes(**axis)
-    return figure
-
-
 def short_name(judge: str, source: str) -> str:
     """Name a judge on a source in two lines, without the mark that the page sets by itself."""
     plain = [text.removeprefix("SIMULATED-").replace("_", " ") for text in (judge, source)]
     return f"{plain[0]}<br><sup>{plain[1]}</sup>"
-
-
-def _bars(rows: pd.DataFrame, value: str, low: str, high: str, factor: float = 1.0) -> dict[str, Any]:
-    known = rows[low].notna() & rows[high].notna()
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": (factor * (rows[high] - rows[value])).where(known, 0.0).round(4).tolist(),
-        "arrayminus": (factor * (rows[value] - rows[low])).where(known, 0.0).round(4).tolist(),
-        "thickness": 1.3,
-    }
 
 
 def gains(table: pd.DataFrame) -> go.Figure:
@@ -82,7 +52,7 @@ def gains(table: pd.DataFrame) -> go.Figure:
     known = table[table["delta"].notna()]
     pairs = list(dict.fromkeys(zip(known["judge_id"], known["source"], strict=True)))
     kinds = list(dict.fromkeys(zip(known["method"], known["budget"], strict=True)))
-    figure = _blank(110 + (15 * len(kinds) + 22) * max(1, len(pairs)))
+    figure = blank(110 + (15 * len(kinds) + 22) * max(1, len(pairs)))
     for number, (method, budget) in enumerate(kinds):
         own = known[(known["method"] == method) & (known["budget"] == budget)]
         shift = (number - (len(kinds) - 1) / 2) * (0.7 / max(1, len(kinds)))
@@ -96,12 +66,12 @@ def gains(table: pd.DataFrame) -> go.Figure:
                 name=f"{method}, {_labels(budget)}",
                 marker={
                     "size": 10,
-                    "color": COLOURS.get(method, "#CC79A7"),
+                    "color": COLOURS.get(method, PINK),
                     "symbol": SYMBOLS.get(method, "star"),
                     # Fewer labels, paler.
                     "opacity": 0.4 + 0.6 * (of_method.index(budget) + 1) / len(of_method),
                 },
-                error_x=_bars(own, "delta", "delta_low", "delta_high"),
+                error_x=interval_bars(own, "delta", "delta_low", "delta_high", factor=1.0),
                 customdata=own["n_test"],
                 hovertemplate="%{x:.1f} points, n = %{customdata}<extra>%{fullData.name}</extra>",
             )
@@ -137,7 +107,7 @@ def efficiency(curves: pd.DataFrame) -> go.Figure:
     shown = known[known["source"] != "all"] if len(sources) == 1 else known
     budgets = sorted(set(shown["budget"]), key=lambda b: (b == "full", int(b) if b != "full" else 0))
     names = list(dict.fromkeys(shown["source"]))
-    figure = _blank(380)
+    figure = blank(380)
     if len(names) > 6:
         shown, names = shown[shown["source"] == "all"], ["all"]
     for (method, source), own in shown.groupby(["method", "source"], sort=False):
@@ -145,7 +115,7 @@ def efficiency(curves: pd.DataFrame) -> go.Figure:
         called = (
             "all sources" if source == "all" else str(source).removeprefix("SIMULATED-").replace("_", " ")
         )
-        colour = COLOURS.get(str(method), "#CC79A7")
+        colour = COLOURS.get(str(method), PINK)
         dash = DASHES[names.index(source) % len(DASHES)]
         figure.add_trace(
             go.Scatter(
@@ -201,7 +171,7 @@ def matrix(table: pd.DataFrame) -> go.Figure:
     full = table[(table["budget"] == "full") & table["delta"].notna()]
     methods = list(dict.fromkeys(full["method"]))
     judges, sources = list(dict.fromkeys(full["judge_id"])), list(dict.fromkeys(full["source"]))
-    layout = _blank(int(60 + len(methods) * (46 + 27 * len(judges)))).layout
+    layout = blank(int(60 + len(methods) * (46 + 27 * len(judges)))).layout
     figure = make_subplots(
         rows=max(1, len(methods)),
         cols=1,
@@ -258,7 +228,7 @@ def before_after(changes: pd.DataFrame, names: Sequence[str]) -> go.Figure:
     rows = changes.assign(_name=list(names))
     rows = rows[rows["before"].notna() & rows["after"].notna()]
     lines = list(dict.fromkeys(rows["_name"]))
-    figure = _blank(110 + 34 * max(1, len(lines)))
+    figure = blank(110 + 34 * max(1, len(lines)))
     for row in rows.to_dict("records"):
         figure.add_trace(
             go.Scatter(
@@ -312,7 +282,7 @@ def reliability(curve: pd.DataFrame) -> go.Figure:
     """
     import plotly.graph_objects as go
 
-    figure = _blank(380)
+    figure = blank(380)
     figure.add_trace(
         go.Scatter(
             x=[0, 100],
@@ -323,10 +293,9 @@ def reliability(curve: pd.DataFrame) -> go.Figure:
             hoverinfo="skip",
         )
     )
-    palette = ("#009E73", "#0072B2", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
     known = curve[curve["n_pairs"] > 0]
     for number, (key, own) in enumerate(known.groupby(["judge_id", "source"], sort=False)):
-        if number >= len(palette):
+        if number >= len(PALETTE):
             break
         name = ", ".join(str(part).removeprefix("SIMULATED-").replace("_", " ") for part in key)
         figure.add_trace(
@@ -335,7 +304,7 @@ def reliability(curve: pd.DataFrame) -> go.Figure:
                 y=(100 * own["share_a"]).round(3),
                 mode="lines+markers",
                 name=name,
-                line={"color": palette[number], "width": 1.2},
+                line={"color": PALETTE[number], "width": 1.2},
                 marker={
                     "size": np.clip(4 + np.sqrt(own["n_pairs"].to_numpy(float)), 5, 18).round(1).tolist()
                 },

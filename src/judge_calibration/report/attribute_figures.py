@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from judge_calibration.report.figures import BLUE, GREY, ORANGE, PALE, blank
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#8C8C8C"
-DIVERGING = [[0.0, "#0072B2"], [0.5, "#F2F2F2"], [1.0, "#D55E00"]]
+DIVERGING = [[0.0, BLUE], [0.5, PALE], [1.0, ORANGE]]
 # Three flat bands, for B, nothing and A.
 _THREE = [
     [0.0, ORANGE],
     [1 / 3, ORANGE],
-    [1 / 3, "#F2F2F2"],
-    [2 / 3, "#F2F2F2"],
+    [1 / 3, PALE],
+    [2 / 3, PALE],
     [2 / 3, BLUE],
     [1.0, BLUE],
 ]
@@ -30,26 +31,6 @@ MOST_PRINTED = 14
 """Judges of a map up to which every cell prints its value."""
 MOST_ATTRIBUTES = 20
 _DIRECTIONS = {"B": 0, "NONE": 1, "A": 2}
-
-
-def _canvas(height: int) -> go.Figure:
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
-    figure.update_layout(
-        template="none",
-        height=height,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": "system-ui, sans-serif", "size": 13, "color": "#666"},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        hoverlabel={"font": {"family": "system-ui, sans-serif"}},
-    )
-    axis = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": True}
-    figure.update_xaxes(**axis)
-    figure.update_yaxes(**axis)
-    return figure
 
 
 def short_names(judges: Sequence[str]) -> list[str]:
@@ -97,7 +78,7 @@ def judge_map(rows: pd.DataFrame, judges: Sequence[str]) -> go.Figure:
                 )
     names = short_names(judges)
     few = len(judges) <= MOST_PRINTED
-    figure = _canvas(max(260, 110 + (30 if few else 22) * len(judges)))
+    figure = blank(max(260, 110 + (30 if few else 22) * len(judges)))
     known = agreement[~np.isnan(agreement)]
     figure.add_trace(
         go.Heatmap(
@@ -116,9 +97,7 @@ def judge_map(rows: pd.DataFrame, judges: Sequence[str]) -> go.Figure:
             colorbar={"title": {"text": "%"}, "thickness": 12},
         )
     )
-    figure.update_xaxes(type="category", tickangle=-60 if len(figure.data[0].x) > 4 else 0, showgrid=False)
-    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
-    return figure
+    return _as_map(figure)
 
 
 def coverage_against_agreement(rows: pd.DataFrame, dropped: Sequence[str]) -> go.Figure:
@@ -133,7 +112,7 @@ def coverage_against_agreement(rows: pd.DataFrame, dropped: Sequence[str]) -> go
     """
     import plotly.graph_objects as go
 
-    figure = _canvas(430)
+    figure = blank(430)
     known = rows.dropna(subset=["agreement", "joint_coverage"])
     out = known["judge_1"].isin(dropped) | known["judge_2"].isin(dropped)
     groups = (
@@ -174,7 +153,7 @@ def family_bars(rows: pd.DataFrame) -> go.Figure:
     """
     import plotly.graph_objects as go
 
-    figure = _canvas(120 + 40 * max(1, len(rows)))
+    figure = blank(120 + 40 * max(1, len(rows)))
     for column, name, colour, pattern in (
         ("agreement_same", "same overall choice", BLUE, ""),
         ("agreement_opposite", "opposite overall choices", ORANGE, "/"),
@@ -219,7 +198,7 @@ def priority_map(profiles: pd.DataFrame, judges: Sequence[str]) -> go.Figure:
     values = grid.to_numpy(dtype=float)
     top = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0
     few = len(judges) <= MOST_PRINTED
-    figure = _canvas(150 + 24 * max(1, len(attributes)))
+    figure = blank(150 + 24 * max(1, len(attributes)))
     figure.add_trace(
         go.Heatmap(
             z=_listed(values),
@@ -236,9 +215,7 @@ def priority_map(profiles: pd.DataFrame, judges: Sequence[str]) -> go.Figure:
             colorbar={"title": {"text": "log-odds"}, "thickness": 12},
         )
     )
-    figure.update_xaxes(type="category", tickangle=-60 if len(figure.data[0].x) > 4 else 0, showgrid=False)
-    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
-    return figure
+    return _as_map(figure)
 
 
 def case_map(rows: pd.DataFrame) -> go.Figure:
@@ -266,7 +243,7 @@ def case_map(rows: pd.DataFrame) -> go.Figure:
     grid = rows.pivot_table(index="attribute", columns="judge_id", values="direction", aggfunc="first")
     grid = grid.reindex(index=attributes, columns=judges["judge_id"].tolist())
     codes = grid.map(lambda v: _DIRECTIONS.get(v, 1)).to_numpy(dtype=float)
-    figure = _canvas(170 + 22 * max(1, len(attributes)))
+    figure = blank(170 + 22 * max(1, len(attributes)))
     figure.add_trace(
         go.Heatmap(
             z=codes.tolist(),
@@ -283,6 +260,11 @@ def case_map(rows: pd.DataFrame) -> go.Figure:
             ygap=1,
         )
     )
+    return _as_map(figure)
+
+
+def _as_map(figure: go.Figure) -> go.Figure:
+    """Return the figure with names on both axes, the first row on top; many names stand aslant."""
     figure.update_xaxes(type="category", tickangle=-60 if len(figure.data[0].x) > 4 else 0, showgrid=False)
     figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
     return figure

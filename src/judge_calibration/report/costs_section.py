@@ -8,7 +8,7 @@ import pandas as pd
 
 from judge_calibration.report.blocks import Block, Missing, Section, TableBlock
 from judge_calibration.report.dots import Dot, dot_plot
-from judge_calibration.report.figures import PALETTE, blank, outcomes, wrapped
+from judge_calibration.report.figures import PALETTE, outcomes, stacked_shares
 from judge_calibration.report.result_tables import Tables, figure_block, labelled, leading, plain_table, some
 from judge_calibration.report.sections import outcome_shares
 from judge_calibration.report.shortening import shortened
@@ -71,37 +71,12 @@ def costs_section(tables: Tables) -> Section:
 
 def draw_paths(tables: Tables) -> go.Figure | None:
     """Draw by which path valid verdicts were read."""
-    import plotly.graph_objects as go
-
     rows = _paths(tables)
     if rows is None:
         return None
-    names = list(dict.fromkeys(rows["cell"]))
-    figure = blank(120 + 42 * len(names))
-    for number, (path, title) in enumerate(_PATHS.items()):
-        own = rows[(rows["name"] == path) & (rows["count"] > 0)]
-        if own.empty:
-            continue
-        figure.add_trace(
-            go.Bar(
-                x=(100 * own["share"].astype(float)).round(2).tolist(),
-                y=[wrapped(name) for name in own["cell"]],
-                name=title,
-                orientation="h",
-                marker={"color": PALETTE[number]},
-                customdata=own["count"].tolist(),
-                hovertemplate="%{x:.1f} % (%{customdata:,})<extra>%{fullData.name}</extra>",
-            )
-        )
-    figure.update_layout(
-        barmode="stack",
-        bargap=0.35,
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
+    return stacked_shares(
+        rows, _PATHS, dict(zip(_PATHS, PALETTE, strict=False)), "share of valid verdicts (%)"
     )
-    figure.update_xaxes(title="share of valid verdicts (%)", range=[0, 101])
-    figure.update_yaxes(autorange="reversed", type="category")
-    return figure
 
 
 def _paths(tables: Tables) -> pd.DataFrame | None:
@@ -112,7 +87,7 @@ def _paths(tables: Tables) -> pd.DataFrame | None:
     if not (rows["count"] > 0).any():
         return None
     rows, _ = leading(rows, tables["trust_table"], MOST_CELLS)
-    return rows.assign(cell=labelled(rows))
+    return rows.assign(cell=labelled(rows)).rename(columns={"count": "n"})
 
 
 def draw_outcomes(tables: Tables) -> go.Figure | None:

@@ -127,10 +127,7 @@ def dot_plot(
     figure.update_xaxes(title=axis)
     if span is not None:
         figure.update_xaxes(range=[factor * span[0], factor * span[1]])
-    one = len(names) < 2
-    figure.update_layout(
-        showlegend=not one, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    )
+    figure.update_layout(showlegend=len(names) > 1)
     return figure
 
 

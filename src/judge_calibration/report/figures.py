@@ -5,6 +5,7 @@ Colours are those of Okabe and Ito, which colour-blind people can tell apart; ma
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,18 +18,20 @@ from judge_calibration.report.wording import cell_name
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
+BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+YELLOW, SKY, GREY, PALE = "#E69F00", "#56B4E9", "#8C8C8C", "#F2F2F2"
+PALETTE = (BLUE, ORANGE, GREEN, PINK, YELLOW, SKY, GREY)
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star", "triangle-down")
 """One more than there are colours, so that the first 56 marks of a figure differ."""
 MOST_NAMED = 12
 OUTCOME_COLOURS = {
-    "valid": "#009E73",
-    "malformed": "#D55E00",
-    "truncated": "#E69F00",
-    "empty": "#8C8C8C",
-    "refusal": "#CC79A7",
-    "timeout": "#56B4E9",
-    "rate_limited": "#0072B2",
+    "valid": GREEN,
+    "malformed": ORANGE,
+    "truncated": YELLOW,
+    "empty": GREY,
+    "refusal": PINK,
+    "timeout": SKY,
+    "rate_limited": BLUE,
     "context_overflow": "#5A4A8A",
     "unavailable": "#A0522D",
     "error": "#B22222",
@@ -46,8 +49,8 @@ OUTCOME_PATTERNS = {
 """So that outcomes do not differ in colour alone."""
 
 
-def blank(height: int) -> go.Figure:
-    """Return an empty figure of the page's look, `height` pixels high."""
+def blank(height: int, legend_below: bool = False) -> go.Figure:
+    """Return an empty figure of the page's look, `height` pixels high, its legend above or below the plot."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -58,7 +61,8 @@ def blank(height: int) -> go.Figure:
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"family": "system-ui, sans-serif", "size": 13, "color": "#666"},
-        legend={"orientation": "h", "y": -0.18, "x": 0},
+        legend={"orientation": "h", "x": 0}
+        | ({"y": -0.18} if legend_below else {"y": 1.02, "yanchor": "bottom"}),
         hoverlabel={"font": {"family": "system-ui, sans-serif"}},
     )
     axis = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": True}
@@ -77,7 +81,7 @@ def trust_plane(rows: pd.DataFrame, regions: RegionOptions) -> go.Figure:
     regions : RegionOptions
         Where the regions end.
     """
-    figure = blank(430)
+    figure = blank(430, legend_below=True)
     c, phi = 100 * regions.min_consistency, 100 * regions.max_flip_rate
     corners = (
         (c, 104, -4, phi, "trustworthy", "rgba(0,158,115,.14)"),
@@ -118,7 +122,7 @@ def iso_trust(rows: pd.DataFrame) -> go.Figure:
     """
     import plotly.graph_objects as go
 
-    figure = blank(430)
+    figure = blank(430, legend_below=True)
     consistency = np.linspace(0.01, 1, 100)
     for tenths in range(1, 10):
         curve = iso_trust_curve(tenths / 10, consistency)
@@ -186,17 +190,28 @@ def _interval_bar(row: pd.Series, metric: str) -> dict[str, object]:
     }
 
 
-def _interval_bars(rows: pd.DataFrame, metric: str) -> dict[str, object]:
-    ends = [f"{metric}_low", f"{metric}_high"]
-    if not set(ends) <= set(rows.columns):
-        return {"visible": False}
-    low, high = (100 * (rows[end] - rows[metric]).abs().fillna(0) for end in ends)
+def interval_bars(
+    rows: pd.DataFrame, value: str, low: str, high: str, factor: float = 100.0
+) -> dict[str, object]:
+    """Return plotly's error bars of a column of values; a row without an interval has none.
+
+    Parameters
+    ----------
+    value, low, high : str
+        Columns.
+    factor : float
+        From the columns' unit to the axis': 100 from shares to per cent.
+    """
+    known = rows[low].notna() & rows[high].notna()
+    below, above = (
+        (factor * (rows[end] - rows[value]).abs()).where(known, 0.0).astype(float) for end in (low, high)
+    )
     return {
         "type": "data",
         "symmetric": False,
-        "array": high.round(2).tolist(),
-        "arrayminus": low.round(2).tolist(),
-        "thickness": 1,
+        "array": above.round(4).tolist(),
+        "arrayminus": below.round(4).tolist(),
+        "thickness": 1.2,
     }
 
 
@@ -213,9 +228,9 @@ def ceiling(rows: pd.DataFrame) -> go.Figure:
     figure = blank(130 + 46 * max(1, len(rows)))
     names = [wrapped(cell_name(row.to_dict())) for _, row in rows.iterrows()]
     marks = (
-        ("T_direct", "T: repeated, order-proof and right", "#0072B2", "diamond", 12),
-        ("A", "A: right", "#D55E00", "circle", 11),
-        ("A_max", "ceiling of A, given the order flips", "#8C8C8C", "line-ns-open", 18),
+        ("T_direct", "T: repeated, order-proof and right", BLUE, "diamond", 12),
+        ("A", "A: right", ORANGE, "circle", 11),
+        ("A_max", "ceiling of A, given the order flips", GREY, "line-ns-open", 18),
     )
     for number, (_, row) in enumerate(rows.iterrows()):
         values = [100 * row[m] for m, *_ in marks if pd.notna(row[m])]
@@ -244,13 +259,14 @@ def ceiling(rows: pd.DataFrame) -> go.Figure:
                     "size": size,
                     "line": {"width": 2, "color": colour},
                 },
-                error_x=_interval_bars(rows[known], metric) if metric != "A_max" else None,
+                error_x=None
+                if metric == "A_max"
+                else interval_bars(rows[known], metric, f"{metric}_low", f"{metric}_high"),
                 hovertemplate="%{x:.1f} %<extra>%{y}</extra>",
             )
         )
     figure.update_xaxes(title="share of verdicts (%)", range=[-3, 103])
     figure.update_yaxes(autorange="reversed", type="category")
-    figure.update_layout(legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
     return figure
 
 
@@ -262,39 +278,57 @@ def wrapped(name: str) -> str:
     return f"{head}<br><sup>{rest}</sup>" if rest else head
 
 
+def stacked_shares(
+    counts: pd.DataFrame,
+    parts: Mapping[str, str],
+    colours: Mapping[str, str],
+    axis: str,
+    patterns: Mapping[str, str] | None = None,
+) -> go.Figure:
+    """Draw shares that add up to the whole as stacked bars, one a cell.
+
+    Parameters
+    ----------
+    counts : pandas.DataFrame
+        Columns cell (name), name (a key of `parts`), n, share (in [0, 1]).
+    parts : mapping of str to str
+        What is stacked, in order, and how each is called.
+    colours, patterns : mapping of str to str
+        Of each part; patterns so that parts do not differ in colour alone.
+    axis : str
+        What the shares are of.
+    """
+    import plotly.graph_objects as go
+
+    figure = blank(120 + 42 * max(1, counts["cell"].nunique()))
+    for name, title in parts.items():
+        part = counts[(counts["name"] == name) & (counts["n"] > 0)]
+        if part.empty:
+            continue
+        figure.add_trace(
+            go.Bar(
+                x=(100 * part["share"].astype(float)).round(4).tolist(),
+                y=[wrapped(cell) for cell in part["cell"]],
+                name=title,
+                orientation="h",
+                marker={"color": colours[name], "pattern": {"shape": (patterns or {}).get(name, "")}},
+                customdata=part["n"].tolist(),
+                hovertemplate="%{x:.1f} % (%{customdata:,})<extra>%{fullData.name}</extra>",
+            )
+        )
+    figure.update_layout(barmode="stack", bargap=0.35, showlegend=True, legend={"traceorder": "normal"})
+    figure.update_xaxes(title=axis, range=[0, 101])
+    figure.update_yaxes(autorange="reversed", type="category")
+    return figure
+
+
 def outcomes(counts: pd.DataFrame) -> go.Figure:
     """Draw the outcomes of all judgments as stacked shares, one bar a cell.
 
     Parameters
     ----------
     counts : pandas.DataFrame
-        Columns cell (name), outcome, n, share (in [0, 1]).
+        Columns cell (name), name (the outcome), n, share (in [0, 1]).
     """
-    import plotly.graph_objects as go
-
-    cells = list(dict.fromkeys(counts["cell"]))
-    figure = blank(120 + 42 * max(1, len(cells)))
-    for outcome, colour in OUTCOME_COLOURS.items():
-        part = counts[(counts["outcome"] == outcome) & (counts["n"] > 0)]
-        if part.empty:
-            continue
-        figure.add_trace(
-            go.Bar(
-                x=100 * part["share"],
-                y=[wrapped(name) for name in part["cell"]],
-                name=outcome.replace("_", " "),
-                orientation="h",
-                marker={"color": colour, "pattern": {"shape": OUTCOME_PATTERNS.get(outcome, "")}},
-                customdata=part["n"],
-                hovertemplate="%{x:.1f} % (%{customdata:,})<extra>%{fullData.name}</extra>",
-            )
-        )
-    figure.update_layout(
-        barmode="stack",
-        bargap=0.35,
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
-    )
-    figure.update_xaxes(title="share of judgments (%)", range=[0, 101])
-    figure.update_yaxes(autorange="reversed", type="category")
-    return figure
+    titles = {name: name.replace("_", " ") for name in OUTCOME_COLOURS}
+    return stacked_shares(counts, titles, OUTCOME_COLOURS, "share of judgments (%)", OUTCOME_PATTERNS)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from judge_calibration.report.blocks import Block, Missing, Section
 from judge_calibration.report.dots import Dot, dot_plot, dots_of
-from judge_calibration.report.figures import PALETTE, SYMBOLS, blank
+from judge_calibration.report.figures import PALETTE, SYMBOLS, blank, interval_bars
 from judge_calibration.report.result_tables import Tables, figure_block, labelled, leading, plain_table, some
 from judge_calibration.report.wording import cell_name, is_missing
 
@@ -78,15 +78,14 @@ def draw_temperature(tables: Tables) -> go.Figure | None:
     chosen = list(dict.fromkeys(names))[:MOST_CELLS]
     if len(set(rows["temperature"].dropna())) < 2:
         return None
-    figure = blank(360 + 22 * len(chosen) * 2)
+    figure = blank(360 + 22 * len(chosen) * 2, legend_below=True)
     for number, cell in enumerate(chosen):
         for statistic, title in _FOLLOWED.items():
             own = rows[(rows["cell"] == cell) & (rows["statistic"] == statistic)].sort_values("temperature")
-            values = own["value"].astype(float)
             figure.add_trace(
                 go.Scatter(
                     x=own["temperature"].tolist(),
-                    y=(100 * values).round(2).tolist(),
+                    y=(100 * own["value"].astype(float)).round(2).tolist(),
                     mode="lines+markers",
                     name=f"{cell}: {title}",
                     line={
@@ -94,13 +93,7 @@ def draw_temperature(tables: Tables) -> go.Figure | None:
                         "dash": "solid" if statistic == "C" else "dot",
                     },
                     marker={"symbol": SYMBOLS[number % len(SYMBOLS)], "size": 9},
-                    error_y={
-                        "type": "data",
-                        "symmetric": False,
-                        "array": (100 * (own["high"].astype(float) - values)).fillna(0).round(2).tolist(),
-                        "arrayminus": (100 * (values - own["low"].astype(float))).fillna(0).round(2).tolist(),
-                        "thickness": 1,
-                    },
+                    error_y=interval_bars(own, "value", "low", "high"),
                     hovertemplate="t = %{x}: %{y:.1f} %<extra>%{fullData.name}</extra>",
                 )
             )

@@ -123,7 +123,7 @@ def _lines(
     kind = rows[extra[0]].astype(str) if extra[0] else pd.Series("", index=rows.index)
     rows = rows.assign(cell=[f"{c}: {k}" if k else c for c, k in zip(labelled(rows), kind, strict=True)])
     names = list(dict.fromkeys(rows["cell"]))
-    figure = blank(360 + 22 * len(names))
+    figure = blank(360 + 22 * len(names), legend_below=True)
     for number, name in enumerate(names):
         own = rows[rows["cell"] == name].sort_values(across, kind="stable")
         figure.add_trace(

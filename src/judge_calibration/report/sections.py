@@ -298,9 +298,9 @@ def slices_section(trust: pd.DataFrame) -> Section:
 
 
 def outcome_shares(outcomes: pd.DataFrame) -> pd.DataFrame:
-    """Return the outcomes that happened, one row a cell and outcome: cell, outcome, n, share."""
+    """Return the outcomes that happened, one row a cell and outcome: cell, name, n, share."""
     frame = outcomes[(outcomes["kind"] == "outcome") & (outcomes["count"] > 0)]
-    return frame.assign(cell=cell_labels(frame)).rename(columns={"name": "outcome", "count": "n"})
+    return frame.assign(cell=cell_labels(frame)).rename(columns={"count": "n"})
 
 
 def table_section(

@@ -20,21 +20,23 @@ _LEAD = (
 )
 
 
-def _studied(tables: Tables) -> pd.DataFrame | None:
-    """Return the components of the richest model with order as fixed, where it was fitted."""
-    frame = some(tables, "variance_components")
+def _richest(tables: Tables, name: str, value: str) -> pd.DataFrame | None:
+    """Return a table's rows of the richest model that could be fitted, with order as fixed before as random.
+
+    Parameters
+    ----------
+    value : str
+        The column that is missing where a model could not be fitted.
+    """
+    frame = some(tables, name)
     if frame is None:
         return None
-    rows = frame[frame["share"].notna()]
-    for model, order in (
-        ("extended", "fixed"),
-        ("main", "fixed"),
-        ("extended", "random"),
-        ("main", "random"),
-    ):
-        chosen = rows[(rows["model"] == model) & (rows["order_as"] == order)]
-        if len(chosen):
-            return chosen
+    rows = frame[frame[value].notna()]
+    for order in ("fixed", "random"):
+        for model in ("extended", "main"):
+            chosen = rows[(rows["model"] == model) & (rows["order_as"] == order)]
+            if len(chosen):
+                return chosen
     return None
 
 
@@ -46,7 +48,7 @@ def _series(row: dict[object, object], several: bool) -> str:
 
 def draw_variance(tables: Tables) -> go.Figure | None:
     """Draw each component's share of the variance with its interval."""
-    rows = _studied(tables)
+    rows = _richest(tables, "variance_components", "share")
     if rows is None:
         return None
     several = len(set(rows["source"])) > 1
@@ -60,24 +62,11 @@ def draw_designs(tables: Tables) -> go.Figure | None:
     """Draw the generalizability coefficient of each design by its calls."""
     import plotly.graph_objects as go
 
-    frame = some(tables, "d_study")
-    if frame is None:
-        return None
-    rows = frame[frame["coefficient"].notna()]
-    for model, order in (
-        ("extended", "fixed"),
-        ("main", "fixed"),
-        ("extended", "random"),
-        ("main", "random"),
-    ):
-        chosen = rows[(rows["model"] == model) & (rows["order_as"] == order)]
-        if len(chosen):
-            rows = chosen
-            break
-    if rows.empty:
+    rows = _richest(tables, "d_study", "coefficient")
+    if rows is None:
         return None
     several = len(set(rows["source"])) > 1
-    figure = blank(380)
+    figure = blank(380, legend_below=True)
     names = [_series(row, several) for row in rows.to_dict("records")]
     for number, (name, own) in enumerate(rows.assign(name=names).groupby("name", sort=False)):
         own = own.sort_values("calls", kind="stable")

@@ -63,6 +63,21 @@ class TestReasons:
         verdicts = judged(pairs, ["A", "A"], ["A", "A"]).assign(confidence=[0.59, 0.6, 0.9, None])
         assert reasons(audit_queue(verdicts, pairs)) == {"p0": ["low_confidence"]}
 
+    def test_a_judgment_with_two_reasons_is_counted_once(self):
+        pairs = make_pairs(1)
+        verdicts = judged(pairs, ["A"], ["B"]).assign(confidence=0.5)
+        (row,) = audit_queue(verdicts, pairs).to_dict("records")
+        assert (sorted(json.loads(row["reasons"])), row["n_judgments"]) == (
+            ["contradiction", "low_confidence"],
+            2,
+        )
+
+    @pytest.mark.parametrize("kind", ["ai", "simulated"])
+    def test_labels_that_nobody_gave_are_not_peoples(self, kind):
+        labels = pd.DataFrame({"pair_id": ["p0"], "label": ["B"], "attribute": None, "kind": kind})
+        assert people_say(labels) == {}
+        assert people_say(labels.assign(kind="human")) == {"p0": "B"}
+
     def test_an_unsupported_citation_that_wins(self):
         pairs = make_pairs(2, manipulation=["citation", "length"], modified=["A", "A"])
         found = reasons(audit_queue(judged(pairs, ["A", "A"], ["A", "A"]), pairs))

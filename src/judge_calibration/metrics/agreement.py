@@ -21,6 +21,7 @@ from judge_calibration.metrics.dawid_skene import dawid_skene
 from judge_calibration.metrics.intervals import Intervals, choose_intervals
 from judge_calibration.metrics.judgments import CELL_COLUMNS, A, B, Ints, Judgments, encode
 from judge_calibration.metrics.kappa import cohen_kappa, observed_agreement, why_no_kappa
+from judge_calibration.metrics.people import kinds_of
 from judge_calibration.metrics.rates import Floats, ratio
 from judge_calibration.metrics.share_rows import ratio_intervals
 from judge_calibration.metrics.slices import WHOLE, slice_pairs
@@ -90,6 +91,8 @@ class Comparison:
         Row of the cells; -1 between people.
     pair, row, column : numpy.ndarray, shape (n_items,)
         Pair, label that is compared with, and label of the judge (or second annotator).
+    kind : str or None
+        Whose labels the judge is compared with (human, ai, simulated); None for references.
     """
 
     source: str
@@ -99,6 +102,7 @@ class Comparison:
     pair: Ints
     row: Ints
     column: Ints
+    kind: str | None = None
 
 
 @dataclass(frozen=True)
@@ -110,13 +114,6 @@ class _People:
     primary: Ints
     adjudicated: Ints
     posterior: Ints
-
-
-def _kinds(labels: pd.DataFrame) -> pd.Series:
-    """Return whose labels these are: human where nothing else is said."""
-    if "kind" not in labels.columns:
-        return pd.Series("human", index=labels.index)
-    return labels["kind"].astype("str").fillna("human")
 
 
 def _people(labels: pd.DataFrame, pair_ids: pd.Index, kind: str) -> _People:
@@ -200,20 +197,20 @@ def _comparisons(
                 comparison = f"{people.kind}_{people.kind}"
                 yield Comparison(source, comparison, name, -1, pair, labels[:, one], labels[:, two])
     units, _ = rows_of_view(judgments, "strict", options)
-    targets: list[tuple[str, str, Ints]] = []
+    targets: list[tuple[str, str, Ints, str | None]] = []
     for people in crowds:
         for i in listed[people.kind]:
             who = f"annotator:{people.names[i]}"
-            targets.append((f"judge_{people.kind}", who, people.primary[:, i]))
+            targets.append((f"judge_{people.kind}", who, people.primary[:, i], people.kind))
         # Of people the settled labels are called plainly; whatever is simulated says so in every name.
         stem = "judge" if people.kind == "human" else f"judge_{people.kind}"
-        targets.append((f"{stem}_adjudicated", "adjudicated", people.adjudicated))
-        targets.append((f"{stem}_dawid_skene", "dawid_skene", people.posterior))
+        targets.append((f"{stem}_adjudicated", "adjudicated", people.adjudicated, people.kind))
+        targets.append((f"{stem}_dawid_skene", "dawid_skene", people.posterior, people.kind))
     kinds = judgments.pairs.get("reference_kind", pd.Series(index=judgments.pairs.index, dtype="str"))
     kinds = kinds.astype("str").where(kinds.notna(), "unnamed")
     for kind in sorted(kinds.unique()):
         label = np.where((kinds == kind).to_numpy(bool), judgments.reference, -1)
-        targets.append(("judge_reference", f"reference:{kind}", label))
+        targets.append(("judge_reference", f"reference:{kind}", label, None))
     for cell in range(len(judgments.cells)):
         own = (units.cell == cell) & member[units.pair]
         pair, verdict = units.pair[own], units.reduced[own]
@@ -223,12 +220,14 @@ def _comparisons(
             if len(row):
                 label = people.primary[pair[row], rater]
                 name = f"judge_{people.kind}"
-                yield Comparison(source, name, "all annotators", cell, pair[row], label, verdict[row])
-        for comparison, against, label in targets:
+                yield Comparison(
+                    source, name, "all annotators", cell, pair[row], label, verdict[row], people.kind
+                )
+        for comparison, against, label, whose in targets:
             there = label[pair] >= 0
             if there.any():
                 yield Comparison(
-                    source, comparison, against, cell, pair[there], label[pair[there]], verdict[there]
+                    source, comparison, against, cell, pair[there], label[pair[there]], verdict[there], whose
                 )
 
 
@@ -477,7 +476,7 @@ def _prepare(
     if labels.empty:
         return judgments, []
     known = pd.Index(pairs["pair_id"])
-    kinds = _kinds(labels)
+    kinds = kinds_of(labels)
     crowds = [_people(labels[kinds == kind], known, kind) for kind in sorted(kinds.unique())]
     # Labels of pairs that no judge saw still tell how people agree: they follow the judged ones.
     judged = known.get_indexer(pd.Index(judgments.pairs["pair_id"]))
@@ -596,11 +595,9 @@ def agreement_table(
                 views = ("strict",) if one.cell < 0 else ("strict", "policy")
                 for view in views:
                     for block in _slice_rows(judgments, one, view, slices, cluster, resamples, chosen):
-                        if one.cell >= 0 and one.comparison != "judge_reference":
-                            kind = next(
-                                (p.kind for p in crowds if f"judge_{p.kind}" in one.comparison), "human"
-                            )
-                            ceiling = ceilings.get((kind, block["slice_by"][0], block["slice"][0]), np.nan)
+                        if one.kind is not None:
+                            where = (one.kind, block["slice_by"][0], block["slice"][0])
+                            ceiling = ceilings.get(where, np.nan)
                             block["ceiling"] = [
                                 ceiling if statistic == "raw" else np.nan for statistic in block["statistic"]
                             ]

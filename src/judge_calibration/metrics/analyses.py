@@ -9,6 +9,7 @@ import pandas as pd
 
 from judge_calibration import schemas
 from judge_calibration.metrics.cell_choice import NAMES
+from judge_calibration.metrics.people import of_people
 
 FORMATS = ("direct", "json_verdict_first", "json_cot", "xml_verdict_first", "xml_cot")
 """The five pairwise formats."""
@@ -163,7 +164,7 @@ def _analyses(pairs: pd.DataFrame, verdicts: pd.DataFrame, labels: pd.DataFrame)
 
 
 def _people(pairs: pd.DataFrame, verdicts: pd.DataFrame, labels: pd.DataFrame) -> Iterator[Analysis]:
-    overall = labels[labels["attribute"].isna()]
+    overall = of_people(labels[labels["attribute"].isna()])
     human = set(pairs.loc[pairs["reference_kind"] == "human", "pair_id"]) | set(overall["pair_id"])
     both = len(human & set(verdicts["pair_id"]))
     yield _of(

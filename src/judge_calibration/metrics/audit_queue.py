@@ -12,9 +12,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from judge_calibration.metrics.judgments import CELL_COLUMNS
+from judge_calibration.metrics.people import of_people
 from judge_calibration.metrics.slices import slice_pairs
 from judge_calibration.options.reporting import AuditOptions
 from judge_calibration.schemas import DECISIVE
@@ -23,7 +25,6 @@ REASONS = {
     "gained": "wrong before, right now",
     "lost": "right before, wrong now",
     "changed": "another verdict than before",
-    "contradicts_people": "people and the judge point in opposite directions",
     "disagrees_with_people": "another verdict than the people's",
     "contradiction": "the two orders name opposite answers",
     "unsupported_citation": "prefers the answer whose citation supports nothing",
@@ -62,8 +63,8 @@ def audit_queue(
     verdicts, pairs : pandas.DataFrame
         Tables of :mod:`judge_calibration.schemas`.
     labels : pandas.DataFrame, optional
-        Table ``labels``; only overall preferences count. A pair's people say A or B if an adjudicator does,
-        or else all decisive labels.
+        Table ``labels``; only overall preferences of people count. A pair's people say A or B if an
+        adjudicator does, or else all decisive labels.
     options : AuditOptions, optional
     changes : pandas.DataFrame, optional
         Columns pair_id, reason and those of a cell: further reasons, such as a verdict that changed.
@@ -85,7 +86,10 @@ def audit_queue(
     chosen = options or AuditOptions()
     found = [_reasons_of(verdicts, pairs, labels, chosen)]
     if changes is not None and len(changes):
-        found.append(changes[["pair_id", *CELL_COLUMNS, "reason"]])
+        # Each is a judgment of its own, beside those of `verdicts`.
+        found.append(
+            changes[["pair_id", *CELL_COLUMNS, "reason"]].assign(judgment=-1 - np.arange(len(changes)))
+        )
     flagged = pd.concat(found, ignore_index=True)
     if flagged.empty:
         return _typed(pd.DataFrame(columns=list(AUDIT_COLUMNS)))
@@ -94,8 +98,9 @@ def audit_queue(
     rank = {name: number for number, name in enumerate(REASONS)}
     rows = []
     for key, own in flagged.groupby(keys, dropna=False, sort=False):
-        reasons = sorted(set(own["reason"]), key=lambda name: (counts[name], rank.get(name, 99)))
-        rows.append(dict(zip(keys, key, strict=True)) | {"reasons": reasons, "n_judgments": len(own)})
+        reasons = sorted(set(own["reason"]), key=lambda name: (counts[name], rank[name]))
+        counted = {"reasons": reasons, "n_judgments": own["judgment"].nunique()}
+        rows.append(dict(zip(keys, key, strict=True)) | counted)
     frame = pd.DataFrame(rows)
     about = pairs.drop_duplicates("pair_id").set_index("pair_id")[["base_id", "source"]]
     frame = frame.join(about, on="pair_id")
@@ -111,7 +116,8 @@ def audit_queue(
 def _reasons_of(
     verdicts: pd.DataFrame, pairs: pd.DataFrame, labels: pd.DataFrame | None, options: AuditOptions
 ) -> pd.DataFrame:
-    """Return one row a judgment and reason: pair_id, the cell, reason."""
+    """Return one row a judgment and reason: pair_id, the cell, reason, the judgment's number."""
+    verdicts = verdicts.reset_index(drop=True)
     valid = verdicts["outcome"] == "valid"
     decisive = valid & verdicts["verdict"].isin(DECISIVE)
     parts = [
@@ -137,7 +143,7 @@ def _reasons_of(
 
 
 def _named(rows: pd.DataFrame, reason: str) -> pd.DataFrame:
-    return rows[["pair_id", *CELL_COLUMNS]].assign(reason=reason)
+    return rows[["pair_id", *CELL_COLUMNS]].assign(reason=reason, judgment=rows.index)
 
 
 def _unsure(verdicts: pd.DataFrame, below: float) -> pd.Series:
@@ -180,7 +186,9 @@ def people_say(labels: pd.DataFrame | None) -> dict[str, str]:
     """Return what people say of each pair, where they say A or B with one voice or by an adjudicator."""
     if labels is None or labels.empty:
         return {}
-    overall = labels[labels["attribute"].isna()] if "attribute" in labels.columns else labels
+    overall = of_people(labels)
+    if "attribute" in overall.columns:
+        overall = overall[overall["attribute"].isna()]
     decisive = overall[overall["label"].isin(DECISIVE)]
     said: dict[str, str] = {}
     for pair_id, own in decisive.groupby("pair_id", sort=False):

@@ -25,6 +25,7 @@ from judge_calibration.metrics.clustered_mean import (
 from judge_calibration.metrics.holm import holm
 from judge_calibration.metrics.judgments import CELL_COLUMNS, FAILED, TIE, A, B, Judgments, encode
 from judge_calibration.metrics.manipulations import by_pair
+from judge_calibration.metrics.people import of_people
 from judge_calibration.metrics.slices import slice_pairs
 from judge_calibration.metrics.trust_table import rows_of_view
 from judge_calibration.options.gates import Criterion, DecisionRule
@@ -176,12 +177,9 @@ def human_labels(pairs: pd.DataFrame, labels: pd.DataFrame | None) -> npt.NDArra
         found = np.where(human, reference, found)
     if labels is None or labels.empty:
         return found
-    overall = labels
-    if "attribute" in labels.columns:
+    overall = of_people(labels)
+    if "attribute" in overall.columns:
         overall = overall[overall["attribute"].isna()]
-    if "kind" in overall.columns:
-        # Labels of a simulated panel, or of a model, are nobody's: no authority rests on them.
-        overall = overall[overall["kind"].fillna("human") == "human"]
     stages = overall["stage"] if "stage" in overall.columns else pd.Series("adjudication", overall.index)
     places = pd.Index(pairs["pair_id"].astype(str)).get_indexer(pd.Index(overall["pair_id"].astype(str)))
     codes = overall["label"].map(position).to_numpy(np.int64)

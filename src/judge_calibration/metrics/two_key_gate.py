@@ -19,6 +19,7 @@ from judge_calibration.metrics.clustered_mean import ClusteredMean, clustered_me
 from judge_calibration.metrics.decision_rule import STATUS_TEXT, RuleStatus, check_rule, rule_hash
 from judge_calibration.metrics.judgments import FAILED, TIE, A, B, encode
 from judge_calibration.metrics.manipulations import by_pair
+from judge_calibration.metrics.people import of_people
 from judge_calibration.metrics.slices import slice_pairs
 from judge_calibration.metrics.trust_table import rows_of_view
 from judge_calibration.options.gates import DecisionRule
@@ -294,8 +295,8 @@ def human_keys(
 
 def _human_nets(labels: pd.DataFrame, pairs: pd.DataFrame, side: np.ndarray) -> np.ndarray:
     """Return each pair's mean human preference for the new product, -1 to 1; NaN without a label."""
-    overall = labels
-    if "attribute" in labels.columns:
+    overall = of_people(labels)
+    if "attribute" in overall.columns:
         overall = overall[overall["attribute"].isna()]
     overall = overall[overall["label"] != "ABSTAIN"]
     if "stage" in overall.columns:

@@ -12,6 +12,7 @@ from judge_calibration.errors import GateInputError, RunError
 from judge_calibration.metrics.authority import authority_table, calibration_shift, earned_slices
 from judge_calibration.metrics.cell_choice import choose_cell
 from judge_calibration.metrics.decision_rule import RuleStatus, check_rule, rule_status
+from judge_calibration.metrics.people import of_people
 from judge_calibration.metrics.sentinel import SentinelResult, compare_sentinel
 from judge_calibration.metrics.two_key_gate import GateDecision, new_side, two_key_gate
 from judge_calibration.options.gate import GateOptions
@@ -268,25 +269,14 @@ def _named(verdicts: pd.DataFrame) -> dict[str, Any]:
 def _labels(run: Run, project: Project, env: str | None) -> pd.DataFrame:
     """Return the newest labels of a run's environment, else the run's own; none is no fault.
 
-    People label after the judge, so a later run has them. Labels of a simulated panel are nobody's, and are
-    left out.
+    People label after the judge, so a later run has them. An adjudicator's are among them. Labels of a
+    simulated panel are nobody's, and are left out.
     """
     environment = str(run.content.get("environment", environment_label(env)))
-    tables = []
-    for name in ("labels", "adjudicated_labels"):
-        try:
-            source = find_run(project.runs, name, environment)
-        except RunError:
-            if path_in(run, name, project.root) is None:
-                continue
-            source = run
-        table = read_table(source, name, project.root)
-        if "kind" in table.columns:
-            table = table[table["kind"].fillna("human") == "human"]
-        if set(schemas.LABELS.column_names) <= set(table.columns):
-            tables.append(table[schemas.LABELS.column_names])
-    tables = [table for table in tables if len(table)]
-    if not tables:
-        return schemas.empty(schemas.LABELS)
-    joined = pd.concat(tables, ignore_index=True)
-    return joined.drop_duplicates(list(schemas.LABELS.key)).reset_index(drop=True)
+    try:
+        source = find_run(project.runs, "labels", environment)
+    except RunError:
+        if path_in(run, "labels", project.root) is None:
+            return schemas.empty(schemas.LABELS)
+        source = run
+    return of_people(read_table(source, "labels", project.root)).reset_index(drop=True)

@@ -132,7 +132,6 @@ class TestWritingFromALoop:
                 )
                 return call_id(number) in StoreReader(tmp_path).answers([call_id(number)])
 
-            # 1 + 2 + ... rows at a time: every remainder of the statements' powers of two.
             return await asyncio.gather(*(one(number) for number in range(200)))
 
         writer = StoreWriter(tmp_path)

@@ -173,6 +173,6 @@ def _found(reason: str, kind: str, row: Mapping[Hashable, object]) -> str:
         _LABEL: row.get("label_given"),
         _REASONS: row.get("reason_codes"),
         _TIME: row.get("labelled_at"),
-        _TEXT: row.get("question" if row.get("moved_text") == "question" else str(row.get("moved_text"))),
+        _TEXT: row.get(str(row.get("moved_text"))),
     }[kind]
     return shortened(value)

@@ -119,7 +119,7 @@ def check_adapter(file: str, weights: Weights) -> Adapter:
 def _unfit(shapes: Mapping[str, tuple[int, ...]], sizes: Mapping[str, tuple[int, ...]]) -> list[str]:
     """Say which matrices of an adapter the model does not have, or has in another size."""
     unfit = [] if shapes else ["it changes nothing"]
-    for name, shape in shapes.items():
+    for name in shapes:
         target = name.removesuffix(_A).removesuffix(_B)
         pair = (shapes.get(target + _A), shapes.get(target + _B))
         if target == name or None in pair or any(len(one) != 2 for one in pair if one):
@@ -132,7 +132,6 @@ def _unfit(shapes: Mapping[str, tuple[int, ...]], sizes: Mapping[str, tuple[int,
             if made != sizes[target] or (down and up and down[1] != up[0]):
                 wanted = " x ".join(map(str, sizes[target]))
                 unfit.append(f"{target} is {wanted}, and it is for {' x '.join(map(str, made))}")
-        _ = shape
     return unfit
 
 

@@ -29,7 +29,7 @@ env-sft: $(SFT_STAMP) ## create .venv-sft from requirements-sft.lock: the packag
 $(SFT_STAMP): requirements-sft.lock pyproject.toml
 	@echo "Creating $(SFT_VENV) from requirements-sft.lock (torch is about 0.8 GB)"
 	@test -x $(SFT_VENV)/bin/python || $(PYTHON) -m venv $(SFT_VENV)
-	@$(SFT_VENV)/bin/python -c 'import torch, sys; sys.exit(not torch.__version__.startswith("2.13.0"))' 2>/dev/null \
+	@$(SFT_VENV)/bin/python -c 'import sys; from importlib.metadata import version; sys.exit(not version("torch").startswith("2.13.0"))' 2>/dev/null \
 		|| $(SFT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps torch==2.13.0
 	@$(SFT_VENV)/bin/python scripts/check_torch.py
 	@$(SFT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-sft.lock

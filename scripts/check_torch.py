@@ -1,17 +1,23 @@
-"""Say whether the installed torch fits this machine: stop where it is a CUDA build without an accelerator."""
+"""Say whether the installed torch fits this machine: stop where it is a CUDA build without an accelerator.
 
+Run before the packages that torch needs are there, so torch itself is not imported: its file `version.py` says
+how it was built.
+"""
+
+import runpy
+import shutil
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
-try:
-    import torch
-except Exception as problem:  # a broken build fails in many ways, and each is told
-    sys.exit(f"torch cannot be imported: {problem}\n  Next: rm -r .venv-sft && make env-sft")
-
-if torch.version.cuda and not torch.cuda.is_available():
+found = find_spec("torch")
+if found is None or found.origin is None:
+    sys.exit("torch was not installed.\n  Next: rm -r .venv-sft && make env-sft")
+built = runpy.run_path(str(Path(found.origin).with_name("version.py")))
+if built["cuda"] and not shutil.which("nvidia-smi"):
     sys.exit(
-        f"torch {torch.__version__} is a CUDA build of several GB, and there is no accelerator here.\n"
+        f"torch {built['__version__']} is a CUDA build of several GB, and there is no accelerator here.\n"
         "  Next: bring torch's CPU build into .venv-sft (its web site has the command for each platform; add "
         "--no-deps torch==2.13.0), then run make env-sft again"
     )
-place = torch.cuda.get_device_name() if torch.cuda.is_available() else "the CPU"
-print(f"torch {torch.__version__} trains on {place}")
+print(f"torch {built['__version__']}, {'CUDA ' + built['cuda'] if built['cuda'] else 'for the CPU'}")

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from judge_calibration.report import adaptation_figures as figures
-from judge_calibration.report.blocks import Block, FigureBlock, Missing, Prose, Section, TableBlock
-from judge_calibration.report.shortening import shortened
+from judge_calibration.report.blocks import (
+    Block,
+    FigureBlock,
+    Missing,
+    Prose,
+    Section,
+    TableBlock,
+    marked_block,
+)
+from judge_calibration.report.result_tables import Tables, figure_block, some
+from judge_calibration.report.shortening import short_table
 from judge_calibration.report.wording import is_missing, percent, reason_text
 
-Tables = Mapping[str, pd.DataFrame]
 TABLES = (
     "adaptation_table",
     "adaptation_macro",
@@ -59,7 +68,7 @@ def adaptation_section(tables: Tables) -> Section:
     tables : mapping of str to pandas.DataFrame
         Those of TABLES; one that is absent or empty is left out, and what is missing says what brings it.
     """
-    table = _some(tables, "adaptation_table")
+    table = some(tables, "adaptation_table")
     if table is None:
         return Section("adaptation", "Adaptation", _LEAD, [Missing("Nothing was adapted here:", _COMMAND)])
     simulated = table["simulated"].astype(bool)
@@ -70,14 +79,9 @@ def adaptation_section(tables: Tables) -> Section:
     return Section("adaptation", "Adaptation", _LEAD, blocks)
 
 
-def _some(tables: Tables, name: str) -> pd.DataFrame | None:
-    frame = tables.get(name)
-    return None if frame is None or frame.empty else frame
-
-
 def _own(tables: Tables, name: str, simulated: bool) -> pd.DataFrame | None:
     """Return a table's real or SIMULATED rows; a table without the mark holds real ones."""
-    frame = _some(tables, name)
+    frame = some(tables, name)
     if frame is None:
         return None
     if "simulated" in frame.columns:
@@ -93,38 +97,35 @@ def _part(tables: Tables, table: pd.DataFrame, simulated: bool) -> list[Block]:
     blocks: list[Block] = []
     advice = _own(tables, "adaptation_advice", simulated)
     if advice is not None:
-        blocks.append(_advice(advice, simulated))
-    blocks.append(_gains(table, simulated))
+        blocks.append(_advice(advice))
+    blocks.append(_gains(table))
     macro = _own(tables, "adaptation_macro", simulated)
     if macro is not None:
-        blocks.append(_macro(macro, simulated))
+        blocks.append(_macro(macro))
     curves = _own(tables, "sample_efficiency", simulated)
     if curves is not None and curves["accuracy"].notna().any():
-        blocks.append(_curves(curves, simulated))
+        blocks.append(_curves(curves))
     if table.loc[table["budget"] == _FULL, "delta"].notna().sum() > 3:
-        blocks.append(_matrix(table, simulated))
+        blocks.append(_matrix(table))
     blocks += _changes(tables, simulated)
     if not simulated:
         blocks += _methods(tables)
         blocks += _rubrics(tables)
     blocks += _reliability(tables, simulated)
-    return blocks
-
-
-def _mark(simulated: bool) -> tuple[str, str]:
-    """Return what stands before a title and in an id."""
-    return ("SIMULATED: ", "simulated-") if simulated else ("", "")
+    return [_apart(block) for block in blocks] if simulated else blocks
 
 
 def _table(id: str, title: str, note: str, rows: list[dict[str, str]], exact: pd.DataFrame) -> TableBlock:
-    shown, more = shortened(pd.DataFrame(rows))
-    return TableBlock(id, title, f"{note} {more}".strip(), shown, exact.reset_index(drop=True))
+    return short_table(id, title, note, pd.DataFrame(rows), exact.reset_index(drop=True))
 
 
-def _figure(
-    id: str, title: str, note: str, alternative: str, figure: Any, table: TableBlock, simulated: bool
-) -> FigureBlock:
-    return FigureBlock(id, title, note, alternative, str(figure.to_json(engine="json")), table, simulated)
+def _apart(block: Block) -> Block:
+    """Return the block marked SIMULATED, under an id of its own beside the real one."""
+    block = marked_block(block)
+    if isinstance(block, FigureBlock):
+        table = replace(block.table, id=f"simulated-{block.table.id}")
+        return replace(block, id=f"simulated-{block.id}", table=table)
+    return replace(block, id=f"simulated-{block.id}") if isinstance(block, TableBlock) else block
 
 
 def _points(row: Mapping[Any, Any], value: str, low: str, high: str) -> str:
@@ -141,8 +142,7 @@ def _labels(budget: Any) -> str:
     return "all" if str(budget) == _FULL else str(budget)
 
 
-def _advice(advice: pd.DataFrame, simulated: bool) -> TableBlock:
-    mark, slug = _mark(simulated)
+def _advice(advice: pd.DataFrame) -> TableBlock:
     rows = []
     for row in advice.to_dict("records"):
         used = row["advice"] == "use"
@@ -163,13 +163,10 @@ def _advice(advice: pd.DataFrame, simulated: bool) -> TableBlock:
         "A method is advised where its gain is above 0 with all that were tried counted in (Bonferroni); the "
         "interval shown is its own, at 95 %. For a source with as many labels and pairs alike."
     )
-    return _table(
-        f"{slug}advice-table", f"{mark}Which method for a source with so many labels", note, rows, advice
-    )
+    return _table("advice-table", "Which method for a source with so many labels", note, rows, advice)
 
 
-def _gains(table: pd.DataFrame, simulated: bool) -> Block:
-    mark, slug = _mark(simulated)
+def _gains(table: pd.DataFrame) -> Block:
     rows = []
     for row in table.to_dict("records"):
         fewer = bool(row.get("fewer_than_budget", False))
@@ -188,18 +185,17 @@ def _gains(table: pd.DataFrame, simulated: bool) -> Block:
             }
         )
     note = "Accuracy over both orders; the gain with its paired 95 % interval over base tasks."
-    block = _table(f"{slug}gain-table", f"{mark}Accuracy before and after", note, rows, table)
+    block = _table("gain-table", "Accuracy before and after", note, rows, table)
     known = table[table["delta"].notna()]
     few = known.groupby(["judge_id", "source"]).ngroups <= 12
     if known.empty or not few:
         return block
     alternative = "For each judge and source the gain of each method and budget; the values are in the table."
     title = "What adaptation gains on held-out pairs"
-    return _figure(f"{slug}gains", title, note, alternative, figures.gains(known), block, simulated)
+    return figure_block("gains", title, note, alternative, figures.gains(known), block)
 
 
-def _macro(macro: pd.DataFrame, simulated: bool) -> TableBlock:
-    mark, slug = _mark(simulated)
+def _macro(macro: pd.DataFrame) -> TableBlock:
     rows = [
         {
             "Method": str(row["method"]),
@@ -212,11 +208,10 @@ def _macro(macro: pd.DataFrame, simulated: bool) -> TableBlock:
         for row in macro.to_dict("records")
     ]
     note = "Mean over judge x source cells, each with equal weight."
-    return _table(f"{slug}macro-table", f"{mark}Mean over judges and sources", note, rows, macro)
+    return _table("macro-table", "Mean over judges and sources", note, rows, macro)
 
 
-def _curves(curves: pd.DataFrame, simulated: bool) -> FigureBlock:
-    mark, slug = _mark(simulated)
+def _curves(curves: pd.DataFrame) -> FigureBlock:
     rows = [
         {
             "Source": str(row["source"]),
@@ -235,16 +230,13 @@ def _curves(curves: pd.DataFrame, simulated: bool) -> FigureBlock:
         "Mean over judges (and over sources where it says all). Spread: standard deviation over resamples of "
         "the training pairs, in points; it is not an interval, and one resample has none."
     )
-    block = _table(f"{slug}efficiency-table", f"{mark}Accuracy by number of labels", note, rows, curves)
+    block = _table("efficiency-table", "Accuracy by number of labels", note, rows, curves)
     alternative = "Accuracy against the number of labels, a line a method; the values are in the table."
     title = "Accuracy by number of labels"
-    return _figure(
-        f"{slug}efficiency", title, note, alternative, figures.efficiency(curves), block, simulated
-    )
+    return figure_block("efficiency", title, note, alternative, figures.efficiency(curves), block)
 
 
-def _matrix(table: pd.DataFrame, simulated: bool) -> FigureBlock:
-    mark, slug = _mark(simulated)
+def _matrix(table: pd.DataFrame) -> FigureBlock:
     full = table[table["budget"] == _FULL]
     rows = []
     sources = list(dict.fromkeys(full["source"]))
@@ -260,10 +252,10 @@ def _matrix(table: pd.DataFrame, simulated: bool) -> FigureBlock:
             }
         )
     note = "Gain in points with all labels, every judge on every source."
-    block = _table(f"{slug}matrix-table", f"{mark}Every judge on every source", note, rows, full)
+    block = _table("matrix-table", "Every judge on every source", note, rows, full)
     alternative = "A grid of judges by sources with the gain in each cell; the values are in the table."
     title = "Every judge on every source"
-    return _figure(f"{slug}matrix", title, note, alternative, figures.matrix(full), block, simulated)
+    return figure_block("matrix", title, note, alternative, figures.matrix(full), block)
 
 
 def _changes(tables: Tables, simulated: bool) -> list[Block]:
@@ -295,14 +287,13 @@ def _changes(tables: Tables, simulated: bool) -> list[Block]:
     ):
         if part.empty:
             continue
-        blocks.append(_change_block(part, id, title, note, words, simulated))
+        blocks.append(_change_block(part, id, title, note, words))
     return blocks
 
 
 def _change_block(
-    part: pd.DataFrame, id: str, title: str, note: str, words: Mapping[str, str], simulated: bool
+    part: pd.DataFrame, id: str, title: str, note: str, words: Mapping[str, str]
 ) -> FigureBlock:
-    mark, slug = _mark(simulated)
     order = {name: number for number, name in enumerate(words)}
     keys = ["judge_id", "source", "method", "budget"]
     part = part.assign(_order=part["statistic"].map(order)).sort_values(
@@ -326,12 +317,12 @@ def _change_block(
                 "Pairs": str(row["n_pairs"]),
             }
         )
-    block = _table(f"{slug}{id}-table", f"{mark}{title}", note, rows, exact)
+    block = _table(f"{id}-table", title, note, rows, exact)
     shown, labels, more = _one_of_each(exact, names)
     alternative = "For each statistic the share before and after adaptation; the values are in the table."
     figure = figures.before_after(shown, labels)
     text = f"{note} {more}".strip()
-    return _figure(f"{slug}{id}", title, text, alternative, figure, block, simulated)
+    return figure_block(id, title, text, alternative, figure, block)
 
 
 def _one_of_each(
@@ -377,7 +368,7 @@ def _methods(tables: Tables) -> list[Block]:
         ]
         note = "Two methods with the same training pairs, on the held-out pairs that both judged."
         blocks.append(_table("method-table", "Methods at equal labels", note, rows, comparison))
-    costs = _some(tables, "adaptation_costs")
+    costs = some(tables, "adaptation_costs")
     if costs is not None:
         rows = [
             {
@@ -417,7 +408,7 @@ def _best(row: Mapping[Any, Any]) -> str:
 
 
 def _rubrics(tables: Tables) -> list[Block]:
-    frame = _some(tables, "rubric_diagnostics")
+    frame = some(tables, "rubric_diagnostics")
     if frame is None:
         return []
     rows = [
@@ -446,7 +437,6 @@ def _reliability(tables: Tables, simulated: bool) -> list[Block]:
     curve = _own(tables, "reweighting_reliability", simulated)
     if summary is None or curve is None:
         return []
-    mark, slug = _mark(simulated)
     rows = [
         {
             "Source": str(row["source"]),
@@ -469,18 +459,16 @@ def _reliability(tables: Tables, simulated: bool) -> list[Block]:
         "one half has .25. The calibration error is biased upwards; beside it what a calibrated model "
         "would show."
     )
-    block = _table(f"{slug}reliability-table", f"{mark}Probability of a reweighting", note, rows, summary)
+    block = _table("reliability-table", "Probability of a reweighting", note, rows, summary)
     full = curve[curve["budget"] == _FULL]
     alternative = "Said probability against observed share, a line a judge and source; sizes say the n."
     title = "Does a reweighting's probability mean what it says?"
-    return [
-        _figure(f"{slug}reliability", title, note, alternative, figures.reliability(full), block, simulated)
-    ]
+    return [figure_block("reliability", title, note, alternative, figures.reliability(full), block)]
 
 
 def _missing(tables: Tables) -> list[Block]:
     """Say what could not be adapted, once a message, with the command that would bring it."""
-    notes = _some(tables, "adaptation_notes")
+    notes = some(tables, "adaptation_notes")
     if notes is None:
         return []
     blocks: list[Block] = []

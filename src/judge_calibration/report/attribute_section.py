@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from judge_calibration.report import attribute_figures as figures
-from judge_calibration.report.blocks import Block, FigureBlock, Missing, Prose, Section, TableBlock
-from judge_calibration.report.shortening import shortened
+from judge_calibration.report.blocks import Block, Missing, Prose, Section, TableBlock, marked
+from judge_calibration.report.result_tables import Tables, figure_block, some
+from judge_calibration.report.shortening import short_table
 from judge_calibration.report.wording import count_noun, is_missing, percent, reason_text
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-Tables = Mapping[str, pd.DataFrame]
 TABLES = (
     "attribute_coverage",
     "attribute_reuse",
@@ -65,49 +62,26 @@ def attributes_section(tables: Tables) -> Section:
         Those of TABLES and `pairs`; one that is absent or empty is left out. Without reads the section says
         what brings them.
     """
-    coverage = _some(tables, "attribute_coverage")
+    coverage = some(tables, "attribute_coverage")
     if coverage is None:
         missing = Missing("No attribute was read here:", _COMMAND)
         return Section("attributes", "Attributes", _LEAD, [missing])
     simulated = bool(coverage["simulated"].any())
     whole = coverage[coverage["items_by"] == "all"].reset_index(drop=True)
-    blocks: list[Block] = [Prose(_opening(whole, simulated)), _coverage_table(whole, coverage, simulated)]
-    agreement = _some(tables, "attribute_agreement")
+    blocks: list[Block] = [Prose(_opening(whole, simulated)), _coverage_table(whole, coverage)]
+    agreement = some(tables, "attribute_agreement")
     kept = whole.loc[~whole["position_biased"], "judge_id"].tolist()
     dropped = whole.loc[whole["position_biased"], "judge_id"].tolist()
     if agreement is not None:
-        blocks += _agreement_blocks(tables, agreement, kept, dropped, whole, simulated)
-    blocks += _attribute_blocks(tables, bool(dropped), simulated)
-    blocks += _profile_blocks(tables, kept or whole["judge_id"].tolist(), bool(dropped), simulated)
+        blocks += _agreement_blocks(tables, agreement, kept, dropped, whole)
+    blocks += _attribute_blocks(tables, bool(dropped))
+    blocks += _profile_blocks(tables, kept or whole["judge_id"].tolist(), bool(dropped))
     blocks += _subjective_blocks(tables, simulated)
-    blocks += _case_blocks(tables, simulated)
-    recovery = _some(tables, "panel_recovery")
+    blocks += _case_blocks(tables)
+    recovery = some(tables, "panel_recovery")
     if recovery is not None:
         blocks.append(_recovery(recovery))
-    return Section("attributes", "Attributes", _LEAD, blocks)
-
-
-def _some(tables: Tables, name: str) -> pd.DataFrame | None:
-    frame = tables.get(name)
-    return None if frame is None or frame.empty else frame
-
-
-def _mark(title: str, simulated: bool) -> str:
-    return f"SIMULATED: {title}" if simulated else title
-
-
-def _table(
-    id: str, title: str, note: str, shown: pd.DataFrame, exact: pd.DataFrame, simulated: bool
-) -> TableBlock:
-    rows, more = shortened(shown)
-    return TableBlock(id, _mark(title, simulated), f"{note} {more}".strip(), rows, exact)
-
-
-def _figure(
-    id: str, title: str, note: str, alternative: str, figure: go.Figure, table: TableBlock, simulated: bool
-) -> FigureBlock:
-    text = str(figure.to_json(engine="json"))
-    return FigureBlock(id, title, note, alternative, text, table, simulated)
+    return marked(Section("attributes", "Attributes", _LEAD, blocks), simulated)
 
 
 def _opening(whole: pd.DataFrame, simulated: bool) -> tuple[str, ...]:
@@ -135,7 +109,7 @@ def _opening(whole: pd.DataFrame, simulated: bool) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _coverage_table(whole: pd.DataFrame, exact: pd.DataFrame, simulated: bool) -> TableBlock:
+def _coverage_table(whole: pd.DataFrame, exact: pd.DataFrame) -> TableBlock:
     shown = pd.DataFrame(
         {
             "Judge": whole["judge_id"],
@@ -158,7 +132,7 @@ def _coverage_table(whole: pd.DataFrame, exact: pd.DataFrame, simulated: bool) -
         "Stable coverage: share of cells with one direction in both orders. Shares of positions: of the "
         "reads that resolve; half each where only the answers count. By source in the download."
     )
-    return _table("coverage-table", "Coverage and position preference", note, shown, exact, simulated)
+    return short_table("coverage-table", "Coverage and position preference", note, shown, exact)
 
 
 def _interval(row: Mapping[Any, Any], scale: float = 100.0) -> str:
@@ -180,13 +154,12 @@ def _agreement_blocks(
     kept: list[str],
     dropped: list[str],
     whole: pd.DataFrame,
-    simulated: bool,
 ) -> list[Block]:
     blocks: list[Block] = []
-    summary = _some(tables, "attribute_summary")
+    summary = some(tables, "attribute_summary")
     if summary is not None:
-        blocks.append(_summary_table(summary, simulated))
-        blocks.append(_gap_table(summary, simulated))
+        blocks.append(_summary_table(summary))
+        blocks.append(_gap_table(summary))
     main = agreement[(agreement["read"] == "stable") & (agreement["attributes"] == "all")]
     main = main[main["items_by"] == "all"]
     if main.empty:
@@ -199,9 +172,9 @@ def _agreement_blocks(
         if not own["agreement"].notna().any():
             blocks.append(_no_stratum(stratum))
             continue
-        exact = _pair_rows(own, f"heat-{stratum}-numbers", f"Agreement, {_STRATA[stratum]}", simulated)
+        exact = _pair_rows(own, f"heat-{stratum}-numbers", f"Agreement, {_STRATA[stratum]}")
         blocks.append(
-            _figure(
+            figure_block(
                 f"heat-{stratum}",
                 f"Agreement on attributes, judge by judge: {_STRATA[stratum]}",
                 f"{count_noun(len(members), 'judge')}; a square is one judge pair: the share of the cells "
@@ -211,22 +184,20 @@ def _agreement_blocks(
                 f"Square map of {len(members)} judges with the agreement of every two of them.",
                 figures.judge_map(own, members),
                 exact,
-                simulated,
             )
         )
     everything = main[main["stratum"] == "all"]
     if not everything["agreement"].notna().any():
         return blocks
     blocks.append(
-        _figure(
+        figure_block(
             "coverage-agreement",
             "Coverage against agreement",
             f"{count_noun(len(everything), 'judge pair')}, all items; n is joint coverage times items times "
             "attributes. Judges that agree on little of what they see may agree by what they choose to see.",
             "Scatter of agreement over joint coverage, a mark a judge pair.",
             figures.coverage_against_agreement(everything, dropped),
-            _pair_rows(everything, "coverage-agreement-numbers", "Agreement, all items", simulated),
-            simulated,
+            _pair_rows(everything, "coverage-agreement-numbers", "Agreement, all items"),
         )
     )
     return blocks
@@ -242,7 +213,7 @@ def _no_stratum(stratum: str) -> Missing:
     return Missing(what, _COMMAND)
 
 
-def _pair_rows(rows: pd.DataFrame, id: str, title: str, simulated: bool) -> TableBlock:
+def _pair_rows(rows: pd.DataFrame, id: str, title: str) -> TableBlock:
     shown = pd.DataFrame(
         {
             "Judge": rows["judge_1"],
@@ -257,10 +228,10 @@ def _pair_rows(rows: pd.DataFrame, id: str, title: str, simulated: bool) -> Tabl
             "Kappa": ["–" if is_missing(v) else f"{v:.2f}" for v in rows["kappa"]],
         }
     )
-    return _table(id, title, "", shown, rows, simulated)
+    return short_table(id, title, "", shown, rows)
 
 
-def _summary_table(summary: pd.DataFrame, simulated: bool) -> TableBlock:
+def _summary_table(summary: pd.DataFrame) -> TableBlock:
     rows = summary[(summary["measure"] == "agreement") & summary["items_by"].isin(("all", "subjective_set"))]
     kappa = summary[summary["measure"] == "kappa"]
     keys = ["panel", "read", "attributes", "items_by", "items", "stratum"]
@@ -291,10 +262,10 @@ def _summary_table(summary: pd.DataFrame, simulated: bool) -> TableBlock:
         "(base tasks) and judges together. Reference strata have none; sources, and intervals by "
         "item and by judge alone, are in the download."
     )
-    return _table("attribute-summary", "Agreement of the panel", note, shown, summary, simulated)
+    return short_table("attribute-summary", "Agreement of the panel", note, shown, summary)
 
 
-def _gap_table(summary: pd.DataFrame, simulated: bool) -> TableBlock:
+def _gap_table(summary: pd.DataFrame) -> TableBlock:
     gaps = summary[summary["measure"].str.startswith("gap:")]
     other = summary[summary["measure"].str.startswith("preference:")]
     keys = ["panel", "read", "attributes"]
@@ -326,9 +297,7 @@ def _gap_table(summary: pd.DataFrame, simulated: bool) -> TableBlock:
         "attributes differ in noise where the choice is a single read; the rows 'both orders' match it. "
         f"With abstention as a third category the mean kappas of the full panel are {kappas}."
     )
-    return _table(
-        "attribute-gap", "Attributes against overall choices", note, pd.DataFrame(rows), gaps, simulated
-    )
+    return short_table("attribute-gap", "Attributes against overall choices", note, pd.DataFrame(rows), gaps)
 
 
 def _points(row: Mapping[Any, Any]) -> str:
@@ -340,10 +309,10 @@ def _points(row: Mapping[Any, Any]) -> str:
     )
 
 
-def _attribute_blocks(tables: Tables, has_reduced: bool, simulated: bool) -> list[Block]:
+def _attribute_blocks(tables: Tables, has_reduced: bool) -> list[Block]:
     panel = "reduced" if has_reduced else "full"
     blocks: list[Block] = []
-    families = _some(tables, "attribute_families")
+    families = some(tables, "attribute_families")
     if families is not None:
         rows = families[families["panel"] == panel]
         ranked = rows.sort_values("agreement_all", ascending=False, kind="stable", na_position="last")
@@ -361,44 +330,39 @@ def _attribute_blocks(tables: Tables, has_reduced: bool, simulated: bool) -> lis
                 "Joint coverage": [percent(v) for v in ranked["joint_coverage_all"]],
             }
         )
-        table = _table(
+        table = short_table(
             "family-numbers",
             "Families of attributes",
             "Both panels in the download.",
             shown,
             families,
-            simulated,
         )
         pairs = int(rows["judge_pairs_all"].max()) if len(rows) else 0
         note = (
             f"{panel.capitalize()} panel, at most {count_noun(pairs, 'judge pair')} a bar; a pair's cells "
             "are pooled within a family. Half is what two coins reach. No intervals here."
         )
-        if not ranked[["agreement_same", "agreement_opposite"]].notna().any(axis=None):
-            # Empty axes tell nothing; what the families agree on over all items is in the table.
-            return _with_attributes([table], tables, panel, simulated)
-        blocks.append(
-            _figure(
-                "family-bars",
-                "Agreement by family of attributes",
-                note,
-                "Bars of mean agreement for each family, for the same and opposite overall choices.",
-                figures.family_bars(ranked),
-                table,
-                simulated,
+        if ranked[["agreement_same", "agreement_opposite"]].notna().any(axis=None):
+            blocks.append(
+                figure_block(
+                    "family-bars",
+                    "Agreement by family of attributes",
+                    note,
+                    "Bars of mean agreement for each family, for the same and opposite overall choices.",
+                    figures.family_bars(ranked),
+                    table,
+                )
             )
-        )
-    return _with_attributes(blocks, tables, panel, simulated)
-
-
-def _with_attributes(blocks: list[Block], tables: Tables, panel: str, simulated: bool) -> list[Block]:
-    attributes = _some(tables, "attribute_table")
+        else:
+            # Empty axes tell nothing; what the families agree on over all items is in the table.
+            blocks.append(table)
+    attributes = some(tables, "attribute_table")
     if attributes is not None:
-        blocks.append(_attribute_table(attributes, panel, simulated))
+        blocks.append(_attribute_table(attributes, panel))
     return blocks
 
 
-def _attribute_table(table: pd.DataFrame, panel: str, simulated: bool) -> TableBlock:
+def _attribute_table(table: pd.DataFrame, panel: str) -> TableBlock:
     rows = table[table["panel"] == panel]
     ranked = rows.sort_values(
         ["core", "order_consistency"], ascending=False, kind="stable", na_position="last"
@@ -425,12 +389,12 @@ def _attribute_table(table: pd.DataFrame, panel: str, simulated: bool) -> TableB
         f"* the core set of the {panel} panel ({int(rows['core'].sum())} of {len(rows)}): detection and "
         "order consistency at least their medians over attributes, chosen without looking at agreement."
     )
-    return _table("attribute-table", "Attributes", note, shown, table, simulated)
+    return short_table("attribute-table", "Attributes", note, shown, table)
 
 
-def _profile_blocks(tables: Tables, judges: list[str], has_reduced: bool, simulated: bool) -> list[Block]:
+def _profile_blocks(tables: Tables, judges: list[str], has_reduced: bool) -> list[Block]:
     blocks: list[Block] = []
-    profiles = _some(tables, "profiles")
+    profiles = some(tables, "profiles")
     if profiles is not None:
         fitted = profiles.dropna(subset=["weight"])["judge_id"].unique().tolist()
         drawn = [judge for judge in judges if judge in fitted]
@@ -457,22 +421,21 @@ def _profile_blocks(tables: Tables, judges: list[str], has_reduced: bool, simula
                 "orange for). Standard errors in the numbers."
             )
             blocks.append(
-                _figure(
+                figure_block(
                     "priority-map",
                     "What each judge rewards",
                     note + (f" Undefined: {reasons}." if reasons else ""),
                     "Map of weights, a row an attribute and a column a judge.",
                     figures.priority_map(profiles, drawn),
-                    _table("priority-numbers", "Profiles", "", shown, profiles, simulated),
-                    simulated,
+                    short_table("priority-numbers", "Profiles", "", shown, profiles),
                 )
             )
         elif reasons:
             blocks.append(Prose((f"No judge has a weight profile. {reasons}.",)))
-    summary = _some(tables, "profile_summary")
+    summary = some(tables, "profile_summary")
     if summary is not None:
-        blocks.append(_profile_table(summary, simulated))
-    reliability = _some(tables, "profile_reliability")
+        blocks.append(_profile_table(summary))
+    reliability = some(tables, "profile_reliability")
     if reliability is not None:
         shown = pd.DataFrame(
             {
@@ -486,7 +449,7 @@ def _profile_blocks(tables: Tables, judges: list[str], has_reduced: bool, simula
         )
         note = "Random halves of the items; the raw half-sample correlation stands beside the corrected one."
         blocks.append(
-            _table("profile-reliability", "How reliable profiles are", note, shown, reliability, simulated)
+            short_table("profile-reliability", "How reliable profiles are", note, shown, reliability)
         )
     return blocks
 
@@ -495,7 +458,7 @@ def _number(value: Any) -> str:
     return "–" if is_missing(value) else f"{float(value):.3f}"
 
 
-def _profile_table(summary: pd.DataFrame, simulated: bool) -> TableBlock:
+def _profile_table(summary: pd.DataFrame) -> TableBlock:
     rows = []
     for row in summary.to_dict("records"):
         reason = row["undefined"] if is_missing(row["pearson"]) else row["null_undefined"]
@@ -521,12 +484,12 @@ def _profile_table(summary: pd.DataFrame, simulated: bool) -> TableBlock:
         "weights and its own directions (brackets: lowest and highest repetition): a ratio of 1 is what one "
         "shared preference gives."
     )
-    return _table("profile-summary", "How alike profiles are", note, pd.DataFrame(rows), summary, simulated)
+    return short_table("profile-summary", "How alike profiles are", note, pd.DataFrame(rows), summary)
 
 
 def _subjective_blocks(tables: Tables, simulated: bool) -> list[Block]:
     blocks: list[Block] = []
-    overlap = _some(tables, "subjective_overlap")
+    overlap = some(tables, "subjective_overlap")
     if overlap is not None:
         first = overlap.iloc[0]
         shown = pd.DataFrame(
@@ -547,18 +510,18 @@ def _subjective_blocks(tables: Tables, simulated: bool) -> list[Block]:
             "choices, compared in whole numbers. The paper's own threshold is not in the text "
             "that we worked from."
         )
-        blocks.append(_table("subjective-overlap", "SubjectiveSet", note, shown, overlap, simulated))
+        blocks.append(short_table("subjective-overlap", "SubjectiveSet", note, shown, overlap))
     for name, title, note in (
         ("attribute_screening", "Screening", "Items kept because one named judge reads them stably."),
         ("attribute_reuse", "Prompt tokens that a prefix cache spared", "Sums over answers that tell both."),
     ):
-        frame = _some(tables, name)
+        frame = some(tables, name)
         if frame is not None and not (name == "attribute_reuse" and simulated):
             shown = frame.astype(object).where(frame.notna(), "–")
             if "reuse" in frame:
                 shown["reuse"] = [percent(v) for v in frame["reuse"]]
             shown.columns = [str(c).replace("_", " ").capitalize() for c in shown.columns]
-            blocks.append(_table(name.replace("_", "-"), title, note, shown, frame, simulated))
+            blocks.append(short_table(name.replace("_", "-"), title, note, shown, frame))
     return blocks
 
 
@@ -566,8 +529,8 @@ def _counts(frame: pd.DataFrame, count: str, rate: str) -> list[str]:
     return [f"{n:,} ({percent(r)})" for n, r in zip(frame[count], frame[rate], strict=True)]
 
 
-def _case_blocks(tables: Tables, simulated: bool) -> list[Block]:
-    case = _some(tables, "attribute_case")
+def _case_blocks(tables: Tables) -> list[Block]:
+    case = some(tables, "attribute_case")
     if case is None:
         return []
     pair_id = str(case["pair_id"].iloc[0])
@@ -599,7 +562,7 @@ def _case_blocks(tables: Tables, simulated: bool) -> list[Block]:
     )
     if len(counts):
         blocks.append(
-            _figure(
+            figure_block(
                 "case-map",
                 f"What the judges see in pair {pair_id}",
                 f"{count_noun(len(choices), 'judge')}, grouped by overall choice (in brackets); a square "
@@ -607,8 +570,7 @@ def _case_blocks(tables: Tables, simulated: bool) -> list[Block]:
                 "Single pair: no interval.",
                 "Map of attributes by judges; each square says A, B or nothing.",
                 figures.case_map(case),
-                _table("case-numbers", "Directions of this pair", "", shown, case, simulated),
-                simulated,
+                short_table("case-numbers", "Directions of this pair", "", shown, case),
             )
         )
     else:
@@ -651,4 +613,4 @@ def _recovery(recovery: pd.DataFrame) -> TableBlock:
         }
     )
     note = "Planted values and what the tables above found: the instrument tested on a known answer."
-    return _table("panel-recovery", "Recovery of what was planted", note, shown, recovery, True)
+    return short_table("panel-recovery", "Recovery of what was planted", note, shown, recovery)

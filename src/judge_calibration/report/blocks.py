@@ -200,11 +200,11 @@ def marked(section: Section, simulated: bool) -> Section:
     """Return the section with every figure, table and map marked SIMULATED, if it is."""
     if not simulated:
         return section
-    blocks = [_marked(block) for block in section.blocks]
-    return replace(section, blocks=blocks)
+    return replace(section, blocks=[marked_block(block) for block in section.blocks])
 
 
-def _marked(block: Block) -> Block:
+def marked_block(block: Block) -> Block:
+    """Return the block marked SIMULATED, with the table behind it; prose and links have no mark."""
     if isinstance(block, TableBlock):
         return replace(block, simulated=True)
     if isinstance(block, (FigureBlock, MapBlock)):

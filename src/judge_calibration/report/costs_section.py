@@ -11,7 +11,7 @@ from judge_calibration.report.dots import Dot, dot_plot
 from judge_calibration.report.figures import PALETTE, outcomes, stacked_shares
 from judge_calibration.report.result_tables import Tables, figure_block, labelled, leading, plain_table, some
 from judge_calibration.report.sections import outcome_shares
-from judge_calibration.report.shortening import shortened
+from judge_calibration.report.shortening import short_table
 from judge_calibration.report.wording import is_missing, percent
 
 if TYPE_CHECKING:
@@ -141,14 +141,12 @@ def _counts(id: str, title: str, rows: pd.DataFrame, exact: pd.DataFrame, name: 
         )
         for row in rows.to_dict("records")
     ]
-    shown, more = shortened(
-        pd.DataFrame(
-            {
-                "Cell": labelled(rows),
-                name: rows["name"].str.replace("_", " "),
-                unit: rows["count"].tolist(),
-                "Share": intervals,
-            }
-        )
+    shown = pd.DataFrame(
+        {
+            "Cell": labelled(rows),
+            name: rows["name"].str.replace("_", " "),
+            unit: rows["count"].tolist(),
+            "Share": intervals,
+        }
     )
-    return TableBlock(id, title, more, shown, exact)
+    return short_table(id, title, "", shown, exact)

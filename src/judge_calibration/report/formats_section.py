@@ -193,8 +193,7 @@ def comparisons_section(tables: Tables) -> Section:
     by_trust = rows[rows["metric"] == ("T_direct" if (rows["metric"] == "T_direct").any() else "PR")]
     shown = by_trust.head(MOST_CELLS)
     note = "First less second; adjusted p by Holm. By manipulation and difficulty in the download."
-    table = plain_table("differences-table", "Paired differences", note, _named(rows))
-    table = type(table)(table.id, table.title, table.note, table.shown, frame)
+    table = plain_table("differences-table", "Paired differences", note, _named(rows), exact=frame)
     if shown.empty:
         return Section("comparisons", "Cells compared pair by pair", lead, [table])
     lines = [

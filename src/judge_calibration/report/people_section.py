@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from judge_calibration.report.blocks import Block, Missing, Section, TableBlock
+from judge_calibration.report.blocks import Block, Missing, Section, marked_block
 from judge_calibration.report.dots import dot_plot, dots_of, grid_of, grids
 from judge_calibration.report.result_tables import Tables, figure_block, labelled, leading, plain_table, some
 from judge_calibration.report.share_tables import share_block
@@ -159,8 +159,7 @@ def people_section(tables: Tables) -> Section:
 def _confusion(tables: Tables, confusion: pd.DataFrame) -> Block:
     whole = confusion[confusion["slice_by"] == "all"]
     note = "Counts and row percentages; by slice in the download."
-    table = plain_table("confusion-table", "Confusion matrices", note, whole)
-    table = TableBlock(table.id, table.title, table.note, table.shown, confusion)
+    table = plain_table("confusion-table", "Confusion matrices", note, whole, exact=confusion)
     figure = draw_confusion(tables)
     if figure is None:
         return table
@@ -179,7 +178,7 @@ def _refused(powered: pd.DataFrame | None) -> str:
     return f" ({', '.join(reason_text(str(reason)) for reason in reasons)})" if reasons else ""
 
 
-def _powered(frame: pd.DataFrame) -> TableBlock:
+def _powered(frame: pd.DataFrame) -> Block:
     note = (
         "Few human and many judge labels together (PPI++): the judge's bias, measured on the pairs that "
         "people labelled, is taken out. Only where those pairs were drawn at random and all of them are "
@@ -191,5 +190,4 @@ def _powered(frame: pd.DataFrame) -> TableBlock:
         *("judge_bias", "n_labelled", "n_pairs", "n_without_chance", "reason"),
     ]
     block = plain_table("powered-table", "Win rates by people and judge together", note, frame, columns)
-    simulated = bool((frame["label_kind"] == "simulated").any())
-    return TableBlock(block.id, block.title, block.note, block.shown, block.exact, simulated)
+    return marked_block(block) if (frame["label_kind"] == "simulated").any() else block

@@ -155,8 +155,7 @@ def selective_section(tables: Tables) -> Section:
         return Section("selective", "Selective judging", lead, [Missing(what, _JUDGE)])
     whole = frame[frame["slice_by"] == "all"]
     note = "Threshold chosen on one half of the base tasks, tried on the other; by slice in the download."
-    table = plain_table("selective-table", "Thresholds with a guarantee", note, whole)
-    table = type(table)(table.id, table.title, table.note, table.shown, frame)
+    table = plain_table("selective-table", "Thresholds with a guarantee", note, whole, exact=frame)
     figure = draw_risk(tables)
     if figure is None:
         return Section("selective", "Selective judging", lead, [table])
@@ -194,8 +193,8 @@ def confidence_section(tables: Tables) -> Section:
         "are in the download, with the reason. The calibration error is biased upwards: read it beside "
         "the one expected of a calibrated judge."
     )
-    table = plain_table("confidence-table", "Calibration", note, known if len(known) else frame, columns)
-    table = type(table)(table.id, table.title, table.note, table.shown, frame)
+    shown = known if len(known) else frame
+    table = plain_table("confidence-table", "Calibration", note, shown, columns, frame)
     if figure is None:
         return Section("confidence", "Confidence", lead, [table])
     _, more = leading(frame, tables["trust_table"], MOST_CELLS)

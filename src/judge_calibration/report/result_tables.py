@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pandas as pd
 
 from judge_calibration.report.blocks import FigureBlock, TableBlock
 from judge_calibration.report.sections import CELL, cell_labels, readable, whole_rows
-from judge_calibration.report.shortening import shortened
+from judge_calibration.report.shortening import short_table
 from judge_calibration.report.wording import count_noun, is_missing
 
 Tables = Mapping[str, pd.DataFrame]
@@ -21,14 +22,20 @@ def some(tables: Tables, name: str) -> pd.DataFrame | None:
 
 
 def plain_table(
-    id: str, title: str, note: str, frame: pd.DataFrame, columns: list[str] | None = None
+    id: str,
+    title: str,
+    note: str,
+    frame: pd.DataFrame,
+    columns: list[str] | None = None,
+    exact: pd.DataFrame | None = None,
 ) -> TableBlock:
-    """Return a result table as it is: all of it to download, its first rows on the page."""
+    """Return a result table as it is: its first rows on the page, all of it (or of `exact`) to download."""
     chosen = frame if columns is None else frame[[name for name in columns if name in frame.columns]]
-    shown, more = shortened(readable(chosen))
+    table = short_table(id, title, note, readable(chosen), frame if exact is None else exact)
+    shown = table.shown
     # Columns that say nothing in any row are left to the download.
-    shown = shown[[name for name in shown.columns if len(shown) == 0 or (shown[name] != "–").any()]]
-    return TableBlock(id, title, f"{note} {more}".strip(), shown, frame)
+    kept = [name for name in shown.columns if len(shown) == 0 or (shown[name] != "–").any()]
+    return replace(table, shown=shown[kept])
 
 
 def cell_order(trust: pd.DataFrame) -> list[tuple[str, ...]]:

@@ -8,10 +8,9 @@ from typing import Any
 import pandas as pd
 
 from judge_calibration.report.blocks import TableBlock
-from judge_calibration.report.shortening import shortened
+from judge_calibration.report.sections import CELL
+from judge_calibration.report.shortening import short_table
 from judge_calibration.report.wording import cell_name, is_missing, percent, reason_text
-
-CELL = ("source", "judge_id", "protocol", "constraint", "temperature", "instrument_id")
 
 
 def value_text(row: Mapping[Any, Any], share: bool = True) -> str:
@@ -67,5 +66,4 @@ def share_block(
     share: bool = True,
 ) -> TableBlock:
     """Return the table for people, its first rows on the page and all of it in the download."""
-    shown, more = shortened(turned(frame, statistics, extra, share))
-    return TableBlock(id, title, f"{note} {more}".strip(), shown, frame)
+    return short_table(id, title, note, turned(frame, statistics, extra, share), frame)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judge_calibration.report.blocks import Block, Missing, Section, TableBlock
+from judge_calibration.report.blocks import Block, Missing, Section
 from judge_calibration.report.dots import dot_plot, dots_of
 from judge_calibration.report.figures import PALETTE, SYMBOLS, blank
 from judge_calibration.report.result_tables import Tables, figure_block, plain_table, some
@@ -139,10 +139,7 @@ def _designs(tables: Tables, study: pd.DataFrame) -> Block:
     note = "The cheapest design that reaches the target; all designs in the download."
     if cheapest.empty:
         note = "No design that was tried reaches the target; all designs in the download."
-    block = plain_table(
-        "d-study-table", "Designs (D-study)", note, cheapest if len(cheapest) else study.head(0)
-    )
-    table = TableBlock(block.id, block.title, block.note, block.shown, study)
+    table = plain_table("d-study-table", "Designs (D-study)", note, cheapest, exact=study)
     figure = draw_designs(tables)
     if figure is None:
         return table

@@ -7,7 +7,7 @@ from typing import Any
 from kedro.pipeline import Node, Pipeline
 
 from judge_calibration.pipelines.reporting import decisions, nodes, report_nodes
-from judge_calibration.report import figure_set
+from judge_calibration.report import adaptation_section, attribute_section, figure_set
 
 # Every table that the page shows, under its own name.
 REPORTED = (
@@ -42,31 +42,8 @@ REPORTED = (
     "human_ceiling",
     "label_progress",
     "labels",
-    "attribute_coverage",
-    "attribute_reuse",
-    "attribute_screening",
-    "attribute_table",
-    "attribute_families",
-    "attribute_agreement",
-    "attribute_summary",
-    "attribute_judges",
-    "profiles",
-    "profile_summary",
-    "profile_reliability",
-    "subjective_overlap",
-    "attribute_case",
-    "panel_recovery",
-    "adaptation_table",
-    "adaptation_macro",
-    "sample_efficiency",
-    "method_comparison",
-    "adaptation_advice",
-    "adaptation_changes",
-    "adaptation_costs",
-    "adaptation_notes",
-    "rubric_diagnostics",
-    "reweighting_calibration",
-    "reweighting_reliability",
+    *attribute_section.TABLES,
+    *adaptation_section.TABLES,
     "split_report",
     "bank_design_check",
     "source_files",

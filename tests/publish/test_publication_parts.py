@@ -17,8 +17,6 @@ from judge_calibration.publish.sentinel import find_private
 from judge_calibration.publish.texts import Text, texts_of
 from judge_calibration.runs.files import sha256_of_file
 
-pytest.importorskip("datafog")
-
 
 def drawn(length: int, letters: str = string.ascii_letters + string.digits) -> str:
     """Letters that no rule takes for an example; drawn here, so that no file holds what looks like a key."""
@@ -142,7 +140,8 @@ class TestPrivateSentinel:
 
 class TestCroissant:
     def test_the_validator_accepts_the_description(self, tmp_path: Path) -> None:
-        croissant = pytest.importorskip("mlcroissant")
+        import mlcroissant
+
         pd.DataFrame({"pair_id": ["p"], "C": [0.5], "n": [1], "ok": [True]}).to_parquet(
             tmp_path / "t.parquet"
         )
@@ -155,7 +154,7 @@ class TestCroissant:
         described = describe(tmp_path, digests, {"trust_table": "t.parquet"}, ["CC-BY-4.0 AND MIT"], about)
         path = tmp_path / "croissant.json"
         path.write_text(json.dumps(described))
-        dataset = croissant.Dataset(jsonld=str(path))
+        dataset = mlcroissant.Dataset(jsonld=str(path))
         assert [record["trust_table/C"] for record in dataset.records("trust_table")] == [0.5]
         assert not dataset.metadata.ctx.issues.errors
         assert not dataset.metadata.ctx.issues.warnings

@@ -52,7 +52,7 @@ def command(
     not be looked through.
     """
     from judge_calibration.publish.publishing import Project as Place
-    from judge_calibration.publish.publishing import PublicationRefusedError, check, publish
+    from judge_calibration.publish.publishing import PublicationRefusedError, publish
     from judge_calibration.publish.review import proposed_review, read_review
     from judge_calibration.runs import manifest
 
@@ -71,11 +71,9 @@ def command(
     except PublicationRefusedError as error:
         say_error(str(error))
         if propose:
-            checked = check(run_id, place, opinion, parameters, folders)
-            reviewable = [finding for finding in checked.findings if finding.kind != "private sentinel"]
-            Path(propose).write_text(
-                proposed_review(reviewable, list(checked.unlicensed)), encoding="utf-8", newline="\n"
-            )
+            reviewable = [finding for finding in error.findings if finding.kind != "private sentinel"]
+            form = proposed_review(reviewable, list(error.unlicensed))
+            Path(propose).write_text(form, encoding="utf-8", newline="\n")
             click.echo(f"A form for the review: {propose}")
         return Exit.FAIL
     click.echo(f"Published {len(done.selection.files)} files of {len(done.selection.runs)} runs in {target}.")

@@ -22,6 +22,7 @@ LETTERS = "bcdfghjkmnpqrstvwxyz"
 SHORTEST_SECRET = 16
 _PRACTICE = b"judge-calibration practice key: known to everyone"
 _PACKET_ID = re.compile(f"[{LETTERS}]{{4}}(-[{LETTERS}]{{4}}){{3}}")
+_PSEUDONYM = re.compile(f"ann_[{LETTERS}]{{8}}")
 
 KeyKind = Literal["secret", "practice"]
 
@@ -100,6 +101,17 @@ class RoundKey:
             number, rest = divmod(number, len(LETTERS))
             letters += LETTERS[rest]
         return f"ann_{letters}"
+
+
+def is_pseudonym(text: str) -> bool:
+    """Return whether the text has the form of an annotator's pseudonym.
+
+    Examples
+    --------
+    >>> is_pseudonym(RoundKey(None, "round-1").pseudonym("annotator_1")), is_pseudonym("ann_example")
+    (True, False)
+    """
+    return bool(_PSEUDONYM.fullmatch(text))
 
 
 def _luhn_sum(letters: str, first_factor: int) -> int:

@@ -31,7 +31,7 @@ import pandas as pd
 
 from judge_calibration import schemas
 from judge_calibration.errors import Problem, SourceError
-from judge_calibration.labelling.identity import RoundKey, has_packet_form, is_packet_id
+from judge_calibration.labelling.identity import RoundKey, has_packet_form, is_packet_id, is_pseudonym
 from judge_calibration.labelling.label_rows import empty_rows
 from judge_calibration.labelling.label_studio import read_export
 from judge_calibration.labelling.packets import attribute_slots
@@ -70,7 +70,6 @@ _EXCEL_DATE = re.compile(
 _NOT_ASCII_WORD = re.compile(r"[^A-Za-z0-9]+")
 # So many equal letters and digits in a row are no accident.
 _TELLING = 20
-_PSEUDONYM = re.compile(r"ann_[bcdfghjkmnpqrstvwxyz]{8}")
 
 
 class Imported(NamedTuple):
@@ -183,7 +182,7 @@ def read_label_files(options: ImportOptions, codes: Sequence[str]) -> pd.DataFra
     def code_of(name: str) -> str:
         folded = name.strip().casefold()
         # A pseudonym is no name: the packets' own table calls people so.
-        own = folded in codes or _PSEUDONYM.fullmatch(folded)
+        own = folded in codes or is_pseudonym(folded)
         return known.get(folded) or (folded if own else f"{UNNAMED}{_masked(name)}")
 
     for column in ("annotator", "said_by", "changed_by"):
@@ -260,7 +259,7 @@ def given_packets(rows: pd.DataFrame, key: RoundKey) -> dict[str, datetime | Non
 
 def _pseudonym(name: str, key: RoundKey) -> str:
     """Return the pseudonym of somebody who is called by a code name or by the pseudonym itself."""
-    return name if _PSEUDONYM.fullmatch(name) else key.pseudonym(name)
+    return name if is_pseudonym(name) else key.pseudonym(name)
 
 
 def clean_id(text: str) -> str:

@@ -173,9 +173,7 @@ def find_secrets(texts: Iterable[Text]) -> Iterator[Finding]:
     DetectorError
         The program is absent or failed.
     """
-    program = _kingfisher()
-    if program is None:
-        check_installed()
+    check_installed()
     places: list[str] = []
     with tempfile.TemporaryDirectory(prefix="judge-calibration-") as folder:
         file = Path(folder, "texts.txt")
@@ -186,7 +184,7 @@ def find_secrets(texts: Iterable[Text]) -> Iterator[Finding]:
                 places += [where] * len(lines)
         done = subprocess.run(  # noqa: S603
             [
-                str(program), "scan", str(file), "--no-validate", "--no-update-check", "--no-ignore",
+                str(_kingfisher()), "scan", str(file), "--no-validate", "--no-update-check", "--no-ignore",
                 "--git-history", "none", "--confidence", _RULES_AT_LEAST, "--format", "json", "--quiet",
             ],
             capture_output=True,

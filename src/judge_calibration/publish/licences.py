@@ -16,6 +16,7 @@ from judge_calibration.errors import Problem
 from judge_calibration.publish.review import Review
 from judge_calibration.publish.selection import PublishedFile, Selection
 from judge_calibration.runs.manifest import Run
+from judge_calibration.runs.results import path_in
 
 _ALIASES = {
     "odc-by": "ODC-By-1.0",
@@ -27,6 +28,8 @@ _ALIASES = {
     "public domain": "LicenseRef-public-domain",
 }
 _CODE = "Apache-2.0"
+PROJECTS_OWN = (_CODE, "the project's licence")
+"""The licence of what the project itself wrote, and how it is known."""
 _WANTED = "an SPDX licence, declared in the layout, in `set: {licence: ...}`, or under licences in the review"
 
 
@@ -81,7 +84,7 @@ def licences_of(
     of_source: dict[str, tuple[str, str]] = {}
     by_prefix: dict[str, str] = {}
     for run in selection.runs:
-        for row in _table(run, "source_files", root):
+        for row in _table(run, "source_files", root).to_dict("records"):
             path = str(row["path"])
             found = known_licence(row["licence"])
             if path in declared:
@@ -113,7 +116,7 @@ def _of_file(
     if file.path in declared:
         return declared[file.path].licence, f"review: {declared[file.path].reason}"
     if file.kind in ("code", "setting"):
-        return _CODE, "the project's licence"
+        return PROJECTS_OWN
     if file.kind == "source":
         # A layout or a prompt that somebody wrote as part of the configuration has no rows of anybody.
         return of_source.get(file.path) or (
@@ -152,7 +155,7 @@ def _pairs_licences(
     """Return the licences of the pairs; name the sources whose pairs have none that is known."""
     licences: set[str] = set()
     for run in selection.runs:
-        rows = pd.DataFrame(_table(run, "pairs", root))
+        rows = _table(run, "pairs", root)
         if rows.empty or not {"source", "license", "provenance"} <= set(rows.columns):
             continue
         prefix = rows["provenance"].fillna("").str.extract(r"\(sha256 ([0-9a-f]{12})\)", expand=False)
@@ -170,11 +173,6 @@ def _pairs_licences(
     return sorted(licences)
 
 
-def _table(run: Run, name: str, root: Path) -> list[dict[str, Any]]:
-    from judge_calibration.runs.results import path_in
-
+def _table(run: Run, name: str, root: Path) -> pd.DataFrame:
     path = path_in(run, name, root)
-    if path is None:
-        return []
-    rows = pd.read_parquet(path).to_dict("records")
-    return [{str(key): value for key, value in row.items()} for row in rows]
+    return pd.DataFrame() if path is None else pd.read_parquet(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,21 +16,24 @@ from typing import Any
 from judge_calibration.errors import Problem, ProblemsError, RunError
 from judge_calibration.judges.failures import Attempt
 from judge_calibration.judges.store import OpenShard, StoreReader, shard_name
+from judge_calibration.labelling.identity import is_pseudonym
 from judge_calibration.publish.card import data_card
 from judge_calibration.publish.croissant import describe
 from judge_calibration.publish.detectors import Finding, check_installed, find_personal, find_secrets
 from judge_calibration.publish.given import PUBLICATION
-from judge_calibration.publish.licences import licences_of
+from judge_calibration.publish.licences import PROJECTS_OWN, licences_of
 from judge_calibration.publish.review import Review
-from judge_calibration.publish.selection import CODE_NAME, PublishedFile, Selection, select
+from judge_calibration.publish.selection import PublishedFile, Selection, select
 from judge_calibration.publish.sentinel import find_private, private_texts
-from judge_calibration.publish.texts import Text, texts_of
+from judge_calibration.publish.texts import Text, strings_of, texts_of
 from judge_calibration.runs import files, manifest
 from judge_calibration.runs.environment import code_state
 from judge_calibration.runs.results import path_in
 
 SUMS = "SHA256SUMS"
-_PSEUDONYM = r"ann_[a-z]{8}"
+_CODE_NAME = re.compile(
+    r"((annotator|rater|expert|person|labeller|judge|adjudicator|ann)[_-]?)?([a-z]?|[a-z]?[0-9]{1,9})"
+)
 _SHARD = 50_000
 
 
@@ -39,11 +43,17 @@ class PublicationRefusedError(ProblemsError):
     shown = 10_000
 
     def __init__(
-        self, message: str, problems: Iterable[Problem], next_step: str = "", findings: Iterable[Finding] = ()
+        self,
+        message: str,
+        problems: Iterable[Problem],
+        next_step: str = "",
+        findings: Iterable[Finding] = (),
+        unlicensed: Iterable[Problem] = (),
     ) -> None:
         super().__init__(message, tuple(problems), next_step)
         self.findings = tuple(findings)
-        self.args = (message, self.problems, next_step, self.findings)
+        self.unlicensed = tuple(unlicensed)
+        self.args = (message, self.problems, next_step, self.findings, self.unlicensed)
 
 
 @dataclass(frozen=True)
@@ -113,7 +123,7 @@ def check(
     selection = select(run_id, project.data, project.root, project.package)
     problems = list(selection.problems)
     problems += _not_repeatable(selection, project, parameters)
-    problems += _private_pairs(selection, project)
+    problems += _private_pairs(selection)
     licences, unlicensed = licences_of(selection, project.root, review)
     accepted = {entry.id for entry in review.findings}
     found = [
@@ -163,6 +173,7 @@ def publish(
             "mend what is wrong; where a finding is harmless or a licence is known, declare it with a "
             "reason: --propose review.yml writes a form, --review review.yml uses it (docs/publishing.md)",
             checked.findings,
+            checked.unlicensed,
         )
     part = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
     with files.explained(folder):
@@ -189,18 +200,20 @@ def _not_repeatable(
     wanted = "those of the run. Run it again (kept answers are not asked for twice) and publish that run"
     now = code_state(project.root, project.package)
     if now["sha256"] != content["code"]["sha256"]:
-        before, after = content["code"]["files"], now["files"]
-        changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+        changed = _differing(content["code"]["files"], now["files"])
         yield Problem("the code", f"{len(changed)} changed files, such as {changed[0]}", wanted)
     if parameters is not None:
-        before = manifest.flattened(content["parameters"])
         after = manifest.flattened(manifest.without_secrets(parameters))
-        changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+        changed = _differing(manifest.flattened(content["parameters"]), after)
         if changed:
             yield Problem("the parameters", f"other values of {', '.join(changed[:5])}", wanted)
 
 
-def _private_pairs(selection: Selection, project: Project) -> Iterator[Problem]:
+def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+
+
+def _private_pairs(selection: Selection) -> Iterator[Problem]:
     for run in selection.runs:
         named = (run.content["parameters"].get("data_prep") or {}).get("private_sentinel")
         if named:
@@ -243,7 +256,7 @@ def _texts(selection: Selection, project: Project) -> Iterator[Text]:
                 yield text
     for run in selection.runs:
         content = {key: value for key, value in run.content.items() if key not in ("process", "code")}
-        for value in _strings(content):
+        for value in strings_of(content):
             if value not in seen:
                 seen.add(value)
                 yield Text(f"manifest of {run.run_id}", value)
@@ -266,21 +279,22 @@ def _twin(path: str) -> str:
     return f"{path.removesuffix('.csv')}.parquet"
 
 
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield str(key)
-            yield from _strings(inner)
-    elif isinstance(value, (list, tuple)):
-        for inner in value:
-            yield from _strings(inner)
-
-
 def _machine(root: Path) -> list[str]:
     """Return the paths that tell who works here; that of an administrator tells nothing."""
     return sorted({str(path) for path in (root, Path.home()) if len(path.parts) > 2})
+
+
+def names_somebody(annotator: str) -> bool:
+    """Say whether what an annotator is called may be a name: it is no pseudonym, number or plain code name.
+
+    Examples
+    --------
+    >>> [names_somebody(name) for name in ("annotator_12", "rater-b", "17", "ann_bcdfghjk")]
+    [False, False, False, False]
+    >>> [names_somebody(name) for name in ("annette", "annotator_jo", "jo@example.org")]
+    [True, True, True]
+    """
+    return not is_pseudonym(annotator) and _CODE_NAME.fullmatch(annotator) is None
 
 
 def _named_people(selection: Selection, project: Project) -> Iterator[Finding]:
@@ -296,16 +310,16 @@ def _named_people(selection: Selection, project: Project) -> Iterator[Finding]:
             frame = pd.read_parquet(path)
             if "annotator_id" not in frame.columns:
                 continue
-            ids = frame["annotator_id"].dropna().astype(str)
-            for annotator in sorted(set(ids[~ids.str.fullmatch(_PSEUDONYM)]) - told):
-                if not annotator.isdigit() and not CODE_NAME.fullmatch(annotator):
+            ids = set(frame["annotator_id"].dropna().astype(str))
+            for annotator in sorted(ids - told):
+                if names_somebody(annotator):
                     told.add(annotator)
                     where = f"{files.relative(path, project.root)}, column annotator_id"
                     yield Finding("personal data", "an annotator who is no pseudonym", where, annotator)
         options = run.content["parameters"].get("annotation") or {}
         for entry in options.get("annotators") or ():
             code = str(entry.get("code"))
-            if code not in told and not CODE_NAME.fullmatch(code):
+            if code not in told and names_somebody(code):
                 told.add(code)
                 yield Finding(
                     "personal data", "an annotator's code name", "parameter annotation.annotators", code
@@ -371,8 +385,8 @@ def _write(checked: Checked, part: Path, project: Project, review: Review, revie
     written = sorted(path.relative_to(part).as_posix() for path in part.rglob("*") if path.is_file())
     for name in written:
         own = name in texts or name.startswith("conf/")
-        licences.setdefault(name, ("Apache-2.0", "the project's licence") if own else material)
-    licences["LICENCES.csv"] = licences["croissant.json"] = ("Apache-2.0", "the project's licence")
+        licences.setdefault(name, PROJECTS_OWN if own else material)
+    licences["LICENCES.csv"] = licences["croissant.json"] = PROJECTS_OWN
     table = io.StringIO()
     rows = csv.writer(table, lineterminator="\n")
     rows.writerow(["path", "licence", "how it is known"])
@@ -420,7 +434,7 @@ def _copy_store(source: Path, target: Path, ids: list[str]) -> int:
 def _material(selection: Selection, licences: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
     """Return the licence of what a run made, for the answers and manifests beside its artifacts."""
     made = next((licences[file.path] for file in selection.files if file.kind == "artifact"), None)
-    return made or ("Apache-2.0", "the project's licence")
+    return made or PROJECTS_OWN
 
 
 def _tables(selection: Selection) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -252,7 +251,3 @@ def _given(run: Run, root: Path) -> list[str]:
         return []
     kinds = pd.read_parquet(root / plan["path"], columns=["key_kind"])["key_kind"]
     return nodes if (kinds == "secret").any() else []
-
-
-CODE_NAME = re.compile(r"(annotator|rater|expert|person|labeller|judge|adjudicator|ann)[_-]?[a-z0-9]{0,12}")
-"""Code names that name nobody; any other is told, for a person to look at."""

@@ -81,7 +81,7 @@ def _csv(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _json(path: Path) -> Iterator[tuple[str, str]]:
-    for text in _strings(json.loads(path.read_text(encoding="utf-8"))):
+    for text in strings_of(json.loads(path.read_text(encoding="utf-8"))):
         yield "", text
 
 
@@ -99,7 +99,7 @@ def _yaml(path: Path) -> Iterator[tuple[str, str]]:
         yield from _lines(path)
         return
     for document in documents:
-        for text in _strings(document):
+        for text in strings_of(document):
             yield "", text
     for number, line in enumerate(content.splitlines(), start=1):
         if "#" in line:
@@ -140,20 +140,21 @@ def _opened(value: Any) -> Iterator[str]:
         return
     if value[0] in "{[" and value[-1] in "}]":
         try:
-            yield from _strings(json.loads(value))
+            yield from strings_of(json.loads(value))
             return
         except ValueError:
             pass
     yield value
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings_of(value: Any) -> Iterator[str]:
+    """Yield every text in a document, names included."""
     if isinstance(value, str):
         yield from _opened(value)
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield from _strings(str(key))
-            yield from _strings(inner)
+            yield from strings_of(str(key))
+            yield from strings_of(inner)
     elif isinstance(value, (list, tuple)):
         for inner in value:
-            yield from _strings(inner)
+            yield from strings_of(inner)

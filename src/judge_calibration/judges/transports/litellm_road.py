@@ -140,7 +140,7 @@ class LiteLLMRoad:
             raise Refused("no_key", variable=" and ".join(missing))
 
     def _name_as_free(self, model: str) -> None:
-        """Enter a self-served model in litellm's price list, so that it does not search all of it at every call.
+        """Enter a self-served model in litellm's price list, which it would else search at every call.
 
         What a call costs is reckoned here, not there.
         """

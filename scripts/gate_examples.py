@@ -17,6 +17,7 @@ from judge_calibration.metrics.decision_rule import read_rule
 from judge_calibration.metrics.sentinel import compare_sentinel
 from judge_calibration.metrics.two_key_gate import two_key_gate
 from judge_calibration.report.gate_page import gate_document, gate_page, sentinel_document, sentinel_page
+from judge_calibration.session.gating import OTHER_INSTRUMENT
 
 RULE = read_rule(
     {
@@ -72,19 +73,21 @@ def gate_example(
     labels = labels_of(pairs.head(len(people)), people)
     authority = authority_table(frozen, known, RULE, labels_of(known, ["A"] * 60), pairs)
     calibrated = instrument == "instrument-1"
-    if not calibrated:
-        authority = authority.head(0)
     sentinel = compare_sentinel(
         frozen, verdicts_of(known, again or ["A"] * 60), known, RULE.sentinel, RULE.alpha
     )
+    compared = sentinel_document(CELL, sentinel.status, sentinel.reason, sentinel)
+    if not calibrated:
+        authority = authority.head(0)
+        compared = sentinel_document(CELL, None, OTHER_INSTRUMENT, None)
     decision = two_key_gate(
         verdicts, pairs, labels, RULE, "old", "new", earned_slices(authority) if calibrated else {},
-        {"instrument-1"}, sentinel.status if calibrated else None, "declared",
+        {"instrument-1"}, compared["status"], "declared",
     )  # fmt: skip
     document = gate_document(
         decision,
         authority,
-        sentinel_document(CELL, sentinel.status, sentinel.reason, sentinel),
+        compared,
         {
             "products": {"old": "old", "new": "new"},
             "cell": CELL,

@@ -49,7 +49,7 @@ _REASONS = {
     "not_earned": "The judge has not earned this slice",
     "not_calibrated": "This is not the calibrated instrument",
     "drifted": "The judge has drifted since it was calibrated",
-    "sentinel_not_run": "The sentinel was not run since the calibration",
+    "sentinel_not_run": "This instrument has not judged the sentinel since the calibration",
     "sentinel_too_few": "The sentinel has too few pairs to show that the judge is stable",
     "rule_changed_after_judging": "The rule was changed after judging had started",
     "rule_after_verdicts": "The verdicts are older than the rule",

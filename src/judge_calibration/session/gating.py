@@ -37,6 +37,8 @@ ASK_AGAIN = (
 )
 """The command that asks the sentinel pairs anew, into a call store of its own."""
 
+OTHER_INSTRUMENT = "the sentinel was judged by another instrument than the products were"
+
 
 class Sentinel(NamedTuple):
     """One judge's sentinel comparison.
@@ -214,8 +216,8 @@ def _sentinel_of(
     except (RunError, GateInputError) as error:
         return Sentinel(None, error.message, None, cell, ())
     if found.status is not None and set(found.instruments) != instruments:
-        reason = "the sentinel was judged by another instrument than the products were"
-        return found._replace(status=None, reason=reason)
+        # What another instrument did says nothing about this one: it is not shown beside its keys.
+        return found._replace(status=None, reason=OTHER_INSTRUMENT, result=None)
     return found
 
 

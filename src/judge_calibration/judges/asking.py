@@ -251,10 +251,13 @@ def _beginnings_together(
     A request's JSON has its keys sorted: what an instrument's calls do not share begins with the messages.
     """
     reusing = {name for name, options in judges.items() if not options.embedded.repeatable}
-    own = [number for number, call in enumerate(planned) if call.judge_id in reusing]
     ordered = list(planned)
     # Only among calls that build upon no other: what they build upon has to come first.
-    free = [number for number in own if SUBSTITUTES not in planned[number].request]
+    free = [
+        number
+        for number, call in enumerate(planned)
+        if call.judge_id in reusing and SUBSTITUTES not in call.request
+    ]
     by_prompt = sorted(free, key=lambda number: (planned[number].judge_id, planned[number].request))
     for place, number in zip(free, by_prompt, strict=True):
         ordered[place] = planned[number]

@@ -172,13 +172,9 @@ def _instrument(
 ) -> Instrument:
     access = judge.source_access or options.source_access
     draft = Instrument(judge, use, constraint, protocol, access, {}, "")
-    provider, _, rest = judge.model.partition("/")
     settable = [name for name in ("top_p", "reasoning_effort") if name not in judge.not_settable]
     description: dict[str, Any] = {
-        "version": INSTRUMENT_VERSION,
-        "model": judge.served_model or (rest or judge.model),
-        "provider": judge.transport.provider or (provider if rest else None),
-        "endpoint": ENDPOINT,
+        **judge_identity(judge, options.marker_salt, weights),
         "system_prompt": {step.name: draft.system_prompt(step) for step in protocol.steps},
         **protocol.describe(),
         "decoding": {
@@ -187,20 +183,31 @@ def _instrument(
             "constraint": constraint,
             **{name: getattr(judge, name) for name in settable},
         },
-        "not_settable": sorted(judge.not_settable),
         "parser_version": PARSER_VERSION,
         "source_access": access,
-        "markers": {
-            "version": MARKER_VERSION,
-            # The salt itself stays out of every artifact: who knows it can forge a marker.
-            "salt_sha256": hashlib.sha256(options.marker_salt.encode("utf-8", "surrogatepass")).hexdigest(),
-        },
-        "weights": weights,
-        "serving": judge.serving,
     }
     if constraint == "grammar":
         description["decoding"]["grammar"] = {step.name: step.form.grammar() for step in protocol.steps}
     return Instrument(judge, use, constraint, protocol, access, description, sha256_of(description))
+
+
+def judge_identity(judge: JudgeSpec, salt: str, weights: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what identifies a judge whatever it is asked: the model, how it is reached, and the markers."""
+    provider, _, rest = judge.model.partition("/")
+    return {
+        "version": INSTRUMENT_VERSION,
+        "model": judge.served_model or (rest or judge.model),
+        "provider": judge.transport.provider or (provider if rest else None),
+        "endpoint": ENDPOINT,
+        "not_settable": sorted(judge.not_settable),
+        "markers": {
+            "version": MARKER_VERSION,
+            # The salt itself stays out of every artifact: who knows it can forge a marker.
+            "salt_sha256": hashlib.sha256(salt.encode("utf-8", "surrogatepass")).hexdigest(),
+        },
+        "weights": weights,
+        "serving": judge.serving,
+    }
 
 
 def weights_of(judge: JudgeSpec) -> dict[str, Any] | None:

@@ -6,15 +6,14 @@ instructions to a judge, so it is an artifact that a person can read before it i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from judge_calibration.judges.instrument import ENDPOINT, INSTRUMENT_VERSION, weights_of
-from judge_calibration.judges.markers import MARKER_VERSION, fence, make_marker
+from judge_calibration.judges.instrument import judge_identity, weights_of
+from judge_calibration.judges.markers import fence, make_marker
 from judge_calibration.judges.parsing.forms import TextForm
 from judge_calibration.judges.parsing.reasoning import without_reasoning
 from judge_calibration.judges.parsing.replies import Reply, outer_stripped
@@ -94,7 +93,6 @@ def _row(task: WritingTask, judge: JudgeSpec, salt: str, max_tokens: int) -> dic
     user = fill(
         template, {"pairs": "\n\n".join(blocks), "count": str(len(shown)), "words": str(task.most_words)}
     ).rstrip("\n")
-    provider, _, rest = judge.model.partition("/")
     fixed = set(judge.not_settable)
     temperature = None if "temperature" in fixed else 0.0
     cap = None if "max_tokens" in fixed else max_tokens
@@ -104,21 +102,11 @@ def _row(task: WritingTask, judge: JudgeSpec, salt: str, max_tokens: int) -> dic
         "reasoning_effort": None if "reasoning_effort" in fixed else judge.reasoning_effort,
     }
     identity = {
-        "version": INSTRUMENT_VERSION,
-        "model": judge.served_model or (rest or judge.model),
-        "provider": judge.transport.provider or (provider if rest else None),
-        "endpoint": ENDPOINT,
+        **judge_identity(judge, salt, weights_of(judge)),
         "protocol": PROTOCOL,
         "system_prompt": system,
         "user_template": template,
         "decoding": decoding,
-        "not_settable": sorted(fixed),
-        "markers": {
-            "version": MARKER_VERSION,
-            "salt_sha256": hashlib.sha256(salt.encode("utf-8", "surrogatepass")).hexdigest(),
-        },
-        "weights": weights_of(judge),
-        "serving": judge.serving,
     }
     instrument_id = sha256_of(identity)
     call_id = sha256_of(

@@ -1,7 +1,9 @@
+import io
 from datetime import datetime
 
 import pytest
 from labelling_helpers import in_shown_order, label_rows, make_options
+from openpyxl import Workbook
 
 from judge_calibration import schemas
 from judge_calibration.errors import SourceError
@@ -119,6 +121,27 @@ class TestRefused:
         other = next(c for c in a_round.options.codes if a_round.key.pseudonym(c) != owner)
         rows["annotator"] = other
         assert _reasons(a_round, rows) == ["not_assigned"]
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            lambda packet: packet.replace("-", "\u2013"),
+            lambda packet: f'="{packet}"',
+            lambda packet: f"{packet}\u200b",
+            lambda packet: packet[:12],
+        ],
+        ids=["long dashes", "formula", "hidden character", "cut"],
+    )
+    def test_what_a_spreadsheet_makes_of_an_id_is_told_from_an_unknown_packet(self, a_round, damage):
+        rows = label_rows(_primary(a_round, 2), lambda row: "A")
+        rows.loc[0, "packet_id"] = damage(rows["packet_id"][0])
+        rows.loc[1, "packet_id"] = "somebody elses words"
+        assert _reasons(a_round, rows) == ["id_damaged_by_spreadsheet", "unknown_packet"]
+
+    def test_a_file_without_a_single_id_is_refused_row_by_row(self, a_round):
+        rows = label_rows(_primary(a_round, 2), lambda row: "A")
+        rows["packet_id"] = None
+        assert _reasons(a_round, rows.astype({"packet_id": "str"})) == ["id_missing", "id_missing"]
 
     def test_unknown_pair_and_leading_zeros_lost(self, a_round):
         rows = label_rows(_primary(a_round, 2), lambda row: "TIE", annotator="annotator_1", pair_id="nowhere")
@@ -406,6 +429,18 @@ class TestSpreadsheets:
         labels = _check(a_round, rows).labels
         assert len(labels) == len(own)
         assert set(labels["labelled_at"]) == {"2026-02-03T04:05:06+00:00"}
+
+    def test_a_formula_without_a_result_is_refused_and_not_lost(self, a_round):
+        # Programs that write workbooks store no result beside a formula; such a cell reads as empty.
+        book = Workbook()
+        book.active.append(["packet_id", "label", "comment"])
+        packet = a_round.packets["packet_id"][0]
+        book.active.append([packet, '="A"', "=1+1"])
+        data = io.BytesIO()
+        book.save(data)
+        rows = read_label_file(data.getvalue(), LabelFileOptions(path="labels.xlsx"))
+        assert rows.loc[0, ["label", "comment", "state"]].tolist() == ['="A"', "=1+1", "completed"]
+        assert _reasons(a_round, rows) == ["unknown_label"]
 
     def test_a_sheet_without_ids_or_labels_is_refused(self):
         with pytest.raises(SourceError, match=r"(?s)packet_id.*a column label"):

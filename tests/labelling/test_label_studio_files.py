@@ -100,6 +100,26 @@ class TestReadExport:
         with pytest.raises(SourceError, match=r"column updated_by: found '1' \(changed_by_another\)"):
             _check(a_round, rows)
 
+    @pytest.mark.parametrize(
+        ("parent", "reasons"),
+        [
+            ({"parent_prediction": 5}, ["begun_from_another"]),
+            ({"parent_prediction": {"id": 5}}, ["begun_from_another"]),
+            ({"parent_annotation": 99}, ["begun_from_another"]),  # of nobody that is known
+            ({"parent_annotation": 1}, []),  # a copy of one's own
+            ({"parent_prediction": None, "parent_annotation": None}, []),
+        ],
+    )
+    def test_a_label_begun_from_a_prediction_or_a_copy_is_refused(self, a_round, parent, reasons):
+        first = _annotation([_choice("overall", "A")], cancelled=True)
+        second = _annotation([_choice("overall", "A")]) | {"id": 2} | parent
+        options = make_options(labels={"on_problem": "set_aside"})
+        rows = read_label_file(_export(a_round, first, second), FILE).assign(annotator=None)
+        rows = rows.astype({"annotator": "str"})
+        out = check_rows(rows, a_round.unblinding, a_round.packets, options, a_round.key)
+        assert [reason for reason in out.set_aside["reason"] if reason != "skipped"] == reasons
+        assert len(out.labels) == (0 if reasons else 1)
+
     def test_messages_name_task_and_field(self, a_round):
         rows = read_label_file(_export(a_round, _annotation([_choice("overall", "A", "B")])), FILE)
         with pytest.raises(

@@ -5,8 +5,9 @@ Nothing is repaired by guessing. A row is refused for the first of these reasons
 ``unknown_annotator``, ``annotator_not_named``, ``id_missing``, ``id_damaged_by_spreadsheet``,
 ``id_mistyped``, ``unknown_packet``, ``unknown_pair``, ``annotator_contradicted`` (the row names another
 person than is declared for its file), ``several_people`` (a file declared for one person names several whom
-nobody knows), ``changed_by_another`` (somebody else changed the annotation), ``not_assigned`` (the packet is
-another person's), ``not_of_this_file`` (the packet is another person's than the file is named after),
+nobody knows), ``changed_by_another`` (somebody else changed the annotation), ``begun_from_another`` (it was
+begun from a model's prediction or from somebody else's annotation), ``not_assigned`` (the packet is another
+person's), ``not_of_this_file`` (the packet is another person's than the file is named after),
 ``handed_over``, ``empty_annotation``, ``unknown_label``, ``unknown_reason_code``, ``reason_code_missing``,
 ``unknown_attribute``, ``overall_missing``, ``time_unreadable``, ``older_than_packet``, ``columns_shuffled``
 (the texts beside the label are not this packet's), ``conflicting_labels`` (two different labels of one person
@@ -31,7 +32,13 @@ import pandas as pd
 
 from judge_calibration import schemas
 from judge_calibration.errors import Problem, SourceError
-from judge_calibration.labelling.identity import RoundKey, has_packet_form, is_packet_id, is_pseudonym
+from judge_calibration.labelling.identity import (
+    LETTERS,
+    RoundKey,
+    has_packet_form,
+    is_packet_id,
+    is_pseudonym,
+)
 from judge_calibration.labelling.label_rows import empty_rows
 from judge_calibration.labelling.label_studio import read_export
 from judge_calibration.labelling.packets import attribute_slots
@@ -64,6 +71,7 @@ UNNAMED = "?"
 
 _EXCEL_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?")
 _EXCEL_DIGITS = 15
+_ID_LETTERS = 16
 _EXCEL_DATE = re.compile(
     r"\d{1,4}[-/.][A-Za-z]{3}([-/.]\d{2,4})?|[A-Za-z]{3}[-/. ]\d{2,4}|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*"
 )
@@ -324,9 +332,10 @@ def _id_reason(text: object) -> str:
 
 
 def _is_cut_id(text: str) -> bool:
-    # Letters in groups, but too few or with other dashes: autocorrection or a cut cell.
-    bare = re.sub(r"[\s‐-―-]+", "", text)
-    return 8 <= len(bare) < 16 and all(letter in "bcdfghjkmnpqrstvwxyz" for letter in bare)
+    # Letters in groups, but too few, with other dashes or with signs around: autocorrection, a cut cell, a
+    # formula made of the id.
+    bare = re.sub(r"[\W_]+", "", text)
+    return 8 <= len(bare) <= _ID_LETTERS and all(letter in LETTERS for letter in bare)
 
 
 def _pair_reason(text: object, pair_ids: set[str]) -> str:
@@ -437,7 +446,8 @@ def _with_key(frame: pd.DataFrame, unblinding: pd.DataFrame) -> pd.DataFrame:
     frame["by_identity"] = by_identity
     pairs = set(unblinding["pair_id"])
     frame["known_pair"] = [pair in pairs for pair in frame["pair_id"]]
-    frame["id"] = frame["id"].where(~by_identity, found)
+    # Of a file without a single id the column would be one of numbers, which join with no text.
+    frame["id"] = frame["id"].where(~by_identity, found).astype("str")
     renamed = unblinding.rename(
         columns={"annotator_id": "owner", "pair_id": "pair", "status": "key_status", "packet_id": "id"}
     )
@@ -482,6 +492,7 @@ def _reasons(
     # A label as somebody else left it is nobody's own judgement.
     own = frame["changed_id"].notna() & (frame["changed_id"] == frame["annotator_id"])
     mark(frame["changed_by"].notna() & ~own, "changed_by_another")
+    mark(frame["begun_from"].notna(), "begun_from_another")
     # A packet is one person's, so a sheet need not say who filled it in; if it says so, it has to agree.
     mark(frame["annotator_id"].notna() & (frame["annotator_id"] != frame["owner"]), "not_assigned")
     mark(frame["foreign"], "not_of_this_file")

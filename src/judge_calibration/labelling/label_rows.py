@@ -30,13 +30,15 @@ ROW_COLUMNS = [
     "said_by",
     "declared",
     "changed_by",
+    "begun_from",
 ]
 """Columns of label rows.
 
 ``file`` (as it was given), ``row`` (as a spreadsheet shows it, or the number of the task) and ``place`` (the
 same in words) say where the row stands; ``layout`` and ``label_column`` how its columns are called there.
 ``annotator`` is who labelled: ``declared`` for the file or else ``said_by`` the row (null: it does not say);
-``changed_by`` is somebody else who changed the label afterwards (null: nobody did);
+``changed_by`` is somebody else who changed the label afterwards (null: nobody did); ``begun_from`` says what
+else the label was begun from, a model's prediction or somebody else's label (null: nothing);
 ``packet_id`` for blinded labels (by the answers as shown) or ``pair_id`` for labels by candidate identity;
 ``state`` completed, skipped, cancelled or open; ``question``, ``answer_a``, ``answer_b`` the packet as it
 came back (null: the file has none).

@@ -139,6 +139,23 @@ def _who_changed(annotation: dict[str, Any]) -> str | None:
     return _who(changer)
 
 
+def _begun_from(annotation: dict[str, Any], others: list[dict[str, Any]]) -> str | None:
+    """Return what an annotation was begun from, if that was not its author's own judgement.
+
+    Label Studio lets people begin from a prediction or copy an annotation: what was chosen there stands until
+    it is changed. A copy of one's own is one's own.
+    """
+    if _number(annotation.get("parent_prediction")) is not None:
+        return f"prediction {_number(annotation['parent_prediction'])}"
+    copied = _number(annotation.get("parent_annotation"))
+    if copied is None:
+        return None
+    makers = [_number(other.get("completed_by")) for other in others if other.get("id") == copied]
+    maker = _number(annotation.get("completed_by"))
+    own = maker is not None and makers == [maker]
+    return None if own else f"annotation {copied}, of somebody else"
+
+
 def _from_alias(choice: str, texts: Mapping[str, str]) -> str:
     # Exports hold the alias; exports of older versions hold the text on screen.
     for value, shown in texts.items():
@@ -261,6 +278,7 @@ def _task_records(
             "annotator": options.annotator or said_by,
             "said_by": said_by,
             "changed_by": _who_changed(annotation),
+            "begun_from": _begun_from(annotation, task["annotations"]),
             "labelled_at": annotation.get("updated_at") or annotation.get("created_at"),
             "comment": says["comment"],
         }

@@ -27,6 +27,7 @@ _COLUMN_KINDS = {
     "annotator_contradicted": _ANNOTATOR,
     "several_people": _ANNOTATOR,
     "changed_by_another": _ANNOTATOR,
+    "begun_from_another": _ANNOTATOR,
     "id_missing": _ID,
     "id_damaged_by_spreadsheet": _ID,
     "id_mistyped": _ID,
@@ -55,12 +56,17 @@ _COLUMN_NAMES = {
         _TIME: "updated_at",
     },
 }
+_FIELD_NAMES = {
+    "changed_by_another": "updated_by",
+    "begun_from_another": "parent_prediction, parent_annotation",
+}
 
 _WANTED = {
     "unknown_annotator": "an annotator of the round (see annotation.labels.identities)",
     "annotator_not_named": "who labelled: a column annotator, or `annotator` declared for the file",
     "annotator_contradicted": "{declared}, who is declared for the file",
     "changed_by_another": "an annotation that only who made it changed",
+    "begun_from_another": "an annotation that its author began with nothing chosen",
     "several_people": "one person, or annotation.labels.identities that say who each of them is",
     "id_missing": "the packet's id",
     "id_damaged_by_spreadsheet": "the id as it was issued (a spreadsheet made something else of it)",
@@ -133,7 +139,7 @@ def explain(row: Mapping[Hashable, object]) -> tuple[str, str, str]:
     reason = str(row["reason"])
     kind = _COLUMN_KINDS[reason]
     names = _COLUMN_NAMES["label_studio" if row.get("layout") == "label_studio" else "spreadsheet"]
-    column = "updated_by" if reason == "changed_by_another" else names.get(kind, kind)
+    column = _FIELD_NAMES.get(reason) or names.get(kind, kind)
     if kind == _ID and row.get("by_identity"):
         column = "pair_id"
     elif kind == _LABEL:
@@ -153,6 +159,8 @@ def _found(reason: str, kind: str, row: Mapping[Hashable, object]) -> str:
         owner = _text(row.get("owner"))
         which = _text(row.get("packet_id")) or _text(row.get("pair_id"))
         return f"'{which}', a packet of {owner}" if owner else f"'{which}', given to others"
+    if reason == "begun_from_another":
+        return _text(row.get("begun_from"))
     if kind == _ANNOTATOR:
         said = _text(row.get("said_by")) or _text(row.get("annotator"))
         if reason == "changed_by_another":

@@ -237,6 +237,7 @@ def _xlsx_rows(data: bytes, name: str, sheet: str | None) -> list[list[str]]:
 
     try:
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        written = load_workbook(io.BytesIO(data), read_only=True)
     except (BadZipFile, KeyError, ValueError) as error:
         raise SourceError(
             f"{name} is no workbook that can be read.", [Problem(name, str(error), "an .xlsx file")]
@@ -246,8 +247,15 @@ def _xlsx_rows(data: bytes, name: str, sheet: str | None) -> list[list[str]]:
             f"{name} has no sheet '{sheet}'.",
             [Problem(name, f"sheets {book.sheetnames}", f"a sheet '{sheet}'")],
         )
-    page = book[sheet] if sheet is not None else book.worksheets[0]
-    return [[_cell_text(value) for value in row] for row in page.iter_rows(values_only=True)]
+    title = sheet if sheet is not None else book.worksheets[0].title
+    rows = []
+    for values, texts in zip(
+        book[title].iter_rows(values_only=True), written[title].iter_rows(values_only=True), strict=True
+    ):
+        # A formula whose result nobody computed has no value. As it was written it is refused, and not lost.
+        pairs = zip(values, texts, strict=True)
+        rows.append([_cell_text(text if value is None else value) for value, text in pairs])
+    return rows
 
 
 def _joined_continuations(header: list[str]) -> dict[str, list[int]]:

@@ -18,6 +18,7 @@ from judge_calibration.report.blocks import packed_csv
 from judge_calibration.report.costs_section import outcomes_section
 from judge_calibration.report.page import render_page
 from judge_calibration.report.people_section import people_section
+from judge_calibration.report.remedies_section import remedies_section
 from judge_calibration.report.wording import share_with_interval
 
 METRICS = [
@@ -94,8 +95,34 @@ class TestWording:
         row = trust_row(undefined=json.dumps({"C": "one_repetition"}))
         assert share_with_interval(row, "C") == "undefined: only one repetition"
 
-    def test_a_value_without_interval_stands_alone(self):
-        assert share_with_interval(trust_row(C=0.5), "C") == "50.0 %"
+    def test_a_value_without_interval_says_why(self):
+        row = trust_row(C=0.5, q=0.5, undefined=json.dumps({"q_interval": "fewer_than_10_clusters"}))
+        assert share_with_interval(row, "C") == "50.0 %"
+        assert share_with_interval(row, "q") == "50.0 % (no interval: fewer than 10 base tasks)"
+
+    def test_codes_are_said_in_words_and_given_names_stay(self):
+        frame = pd.DataFrame(
+            {
+                "source": ["pair_bank", "my_logs"],
+                "comparison": ["judge_simulated_dawid_skene", "judge_reference"],
+                "against": ["dawid_skene", "annotator:a_1"],
+                "slice_by": ["domain", "source"],
+                "slice": ["evidence_seeking", "my_logs"],
+                "method": ["clopper_pearson", ""],
+                "product": ["v_1", "v_2"],
+            }
+        )
+        said = sections.readable(frame)
+        assert said.values.tolist() == [
+            [
+                *("pair bank", "judge with simulated labels by Dawid-Skene", "labels by Dawid-Skene"),
+                *("domain", "evidence seeking", "Clopper-Pearson", "v_1"),
+            ],
+            [
+                *("my_logs", "judge with reference", "annotator: a_1"),
+                *("source", "my_logs", "–", "v_2"),
+            ],
+        ]
 
 
 class TestDownloads:
@@ -236,3 +263,38 @@ def test_the_first_56_marks_of_a_figure_differ():
 
 def test_a_difference_has_a_term_a_line():
     assert figures.wrapped("a, t = 0 less b, t = 1") == "a, t = 0<br>less b, t = 1"
+
+
+@pytest.mark.parametrize(("kind", "told"), [("simulated", True), ("human", False)])
+def test_the_map_says_that_simulated_labels_do_not_count(kind, told):
+    cell = {name: trust_row()[name] for name in sections.CELL if name != "source"}
+    rule = {"rule": "r", "rule_status": "declared", "critical": False, "slice": "math"}
+    row = dict.fromkeys(AUTHORITY_COLUMNS) | cell | rule
+    frame = pd.DataFrame(
+        [
+            row | {"criterion": "agreement", "reason": "no_human_labels", "earned": False},
+            row | {"criterion": "all", "reason": "agreement: no_human_labels", "earned": False},
+        ]
+    )
+    labels = pd.DataFrame({"pair_id": ["p"], "label": ["A"], "kind": [kind]})
+    tables = {"authority": frame, "labels": labels, "trust_table": pd.DataFrame([trust_row()])}
+    (shown,) = (block for block in authority_section(tables).blocks if block.kind == "map")
+    text = shown.lines[0][1][1].text
+    assert text.startswith("not measured: no human labels")
+    assert ("simulated ones do not count" in text) == told
+
+
+def test_remedies_say_why_both_orders_may_lie_below_none():
+    cell = {name: trust_row()[name] for name in sections.CELL}
+    row = cell | {"statistic": "trustworthy", "votes": 1, "n_pairs": 40, "low": np.nan, "high": np.nan}
+    row |= {"verified": np.nan, "verified_pairs": 0, "verified_reason": "predicted_only"}
+    frame = pd.DataFrame(
+        [
+            row | {"remedy": "none", "calls_per_verdict": 1, "predicted": 0.4},
+            row | {"remedy": "both_orders", "calls_per_verdict": 2, "predicted": 0.3},
+        ]
+    )
+    block = remedies_section({"remedies": frame, "trust_table": pd.DataFrame([trust_row()])}).blocks[0]
+    assert "four reads, where none takes three" in block.note
+    names = [trace["name"] for trace in json.loads(block.figure)["data"]]
+    assert names == ["none (1x calls)", "both orders (2x calls)"]

@@ -20,7 +20,7 @@ from judge_calibration.report.blocks import (
 )
 from judge_calibration.report.result_tables import Tables, figure_block, some
 from judge_calibration.report.shortening import short_table
-from judge_calibration.report.wording import is_missing, percent, reason_text
+from judge_calibration.report.wording import is_missing, percent, reason_text, source_name
 
 TABLES = (
     "adaptation_table",
@@ -149,7 +149,7 @@ def _advice(advice: pd.DataFrame) -> TableBlock:
         tried = f"{row['method']} with {_labels(row['budget'])} labels"
         rows.append(
             {
-                "Source": str(row["source"]),
+                "Source": source_name(row["source"]),
                 "Judge": str(row["judge_id"]),
                 "Labels": f"{int(row['n_labels']):,}",
                 "Advice": f"use {tried}" if used else "no method earned its place",
@@ -172,7 +172,7 @@ def _gains(table: pd.DataFrame) -> Block:
         fewer = bool(row.get("fewer_than_budget", False))
         rows.append(
             {
-                "Source": str(row["source"]),
+                "Source": source_name(row["source"]),
                 "Judge": str(row["judge_id"]),
                 "Method": str(row["method"]),
                 "Labels": _labels(row["budget"])
@@ -214,7 +214,7 @@ def _macro(macro: pd.DataFrame) -> TableBlock:
 def _curves(curves: pd.DataFrame) -> FigureBlock:
     rows = [
         {
-            "Source": str(row["source"]),
+            "Source": source_name(row["source"]),
             "Method": str(row["method"]),
             "Labels": _labels(row["budget"]),
             "Accuracy": percent(row["accuracy"]),
@@ -245,7 +245,7 @@ def _matrix(table: pd.DataFrame) -> FigureBlock:
         rows.append(
             {"Method": str(method), "Judge": str(judge)}
             | {
-                source: _points(by_source[source], "delta", "delta_low", "delta_high")
+                source_name(source): _points(by_source[source], "delta", "delta_low", "delta_high")
                 if source in by_source
                 else "–"
                 for source in sources
@@ -308,7 +308,7 @@ def _change_block(
         names.append((statistic, method) if not place else (place[:-2], f"{statistic}, {method}"))
         rows.append(
             {
-                "Adapted judge": f"{row['judge_id']} on {row['source']}\n"
+                "Adapted judge": f"{row['judge_id']} on {source_name(row['source'])}\n"
                 f"{row['method']}, {_labels(row['budget'])} labels",
                 "Statistic": f"{place}{statistic}",
                 "Before": percent(row["before"]),
@@ -337,7 +337,9 @@ def _one_of_each(
     kept = [name for name, chosen in zip(names, keep, strict=True) if chosen]
     more = ""
     if int(keep.sum()) < int(frame["before"].notna().sum()):
-        more = f"Drawn for {first['judge_id']} on {first['source']}, each method with most labels."
+        more = (
+            f"Drawn for {first['judge_id']} on {source_name(first['source'])}, each method with most labels."
+        )
     return frame[keep], [f"{name}<br><sup>{more_words}</sup>" for name, more_words in kept], more
 
 
@@ -356,7 +358,7 @@ def _methods(tables: Tables) -> list[Block]:
     if comparison is not None:
         rows = [
             {
-                "Source": str(row["source"]),
+                "Source": source_name(row["source"]),
                 "Judge": str(row["judge_id"]),
                 "Labels": _labels(row["budget"]),
                 "Methods": f"{row['method_1']} less {row['method_2']}",
@@ -372,7 +374,7 @@ def _methods(tables: Tables) -> list[Block]:
     if costs is not None:
         rows = [
             {
-                "Source": str(row["source"]),
+                "Source": source_name(row["source"]),
                 "Judge": str(row["judge_id"]),
                 "Method": "unadapted" if row["method"] == "base" else str(row["method"]),
                 "Labels": "none" if row["budget"] == "none" else _labels(row["budget"]),
@@ -413,7 +415,7 @@ def _rubrics(tables: Tables) -> list[Block]:
         return []
     rows = [
         {
-            "Source": str(row["source"]),
+            "Source": source_name(row["source"]),
             "Judge": str(row["judge_id"]),
             "Labels": f"{_labels(row['budget'])} ({row['n_train']})",
             "Written by": "a person" if row["writer"] == "person" else str(row["writer"]),
@@ -439,7 +441,7 @@ def _reliability(tables: Tables, simulated: bool) -> list[Block]:
         return []
     rows = [
         {
-            "Source": str(row["source"]),
+            "Source": source_name(row["source"]),
             "Judge": str(row["judge_id"]),
             "Labels": _labels(row["budget"]),
             "Brier score": f"{row['brier']:.3f}"
@@ -476,7 +478,9 @@ def _missing(tables: Tables) -> list[Block]:
     for message, part in notes.groupby("message", sort=False):
         where = ", ".join(
             dict.fromkeys(
-                " on ".join(str(row[name]) for name in ("judge_id", "source") if not is_missing(row[name]))
+                " on ".join(
+                    source_name(row[name]) for name in ("judge_id", "source") if not is_missing(row[name])
+                )
                 for row in part.to_dict("records")
             )
         )

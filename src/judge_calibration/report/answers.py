@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from judge_calibration.options.reporting import RegionOptions
-from judge_calibration.report.wording import cell_name, count_noun, is_missing, percent, share_with_interval
+from judge_calibration.report.wording import (
+    cell_name,
+    count_noun,
+    is_missing,
+    percent,
+    reason_text,
+    share_with_interval,
+)
 
 Tone = Literal["good", "mixed", "bad", "unknown"]
 
@@ -66,7 +73,8 @@ def answer_for(
     valid = outcomes.get("valid", 0)
     if total and not valid:
         worst = max((k for k in outcomes if k != "valid"), key=lambda k: outcomes[k])
-        headline = f"gave no verdict at all: {count_noun(outcomes[worst], 'reply', 'replies')} {worst}."
+        replies = count_noun(outcomes[worst], "reply", "replies")
+        headline = f"gave no verdict at all: {replies} {reason_text(worst)}."
         return Answer(name, headline, (), "bad", None)
     behaviour = _behaviour(trust, regions)
     trusted, tone = _trust_clause(trust)

@@ -10,9 +10,9 @@ import pandas as pd
 
 from judge_calibration.report import attribute_figures as figures
 from judge_calibration.report.blocks import Block, Missing, Prose, Section, TableBlock, marked
-from judge_calibration.report.result_tables import Tables, figure_block, some
+from judge_calibration.report.result_tables import Tables, figure_block, plain_table, some
 from judge_calibration.report.shortening import short_table
-from judge_calibration.report.wording import count_noun, is_missing, percent, reason_text
+from judge_calibration.report.wording import count_noun, is_missing, percent, reason_text, source_name
 
 TABLES = (
     "attribute_coverage",
@@ -242,7 +242,7 @@ def _summary_table(summary: pd.DataFrame) -> TableBlock:
                 "Panel": row["panel"],
                 "Read": _READS[row["read"]],
                 "Attributes": _SETS[row["attributes"]],
-                "Items": _ITEMS.get(str(row["items"]), str(row["items"])),
+                "Items": _ITEMS.get(str(row["items"]), source_name(row["items"])),
                 "Where": _STRATA[row["stratum"]],
                 "Agreement": _interval(row),
                 "Joint coverage": percent(row["joint_coverage"]),
@@ -494,7 +494,7 @@ def _subjective_blocks(tables: Tables, simulated: bool) -> list[Block]:
         first = overlap.iloc[0]
         shown = pd.DataFrame(
             {
-                "Items of": overlap["items"],
+                "Items of": [source_name(name) for name in overlap["items"]],
                 "Items": [f"{n:,}" for n in overlap["n_items"]],
                 f"Selected by {first['judges']} judges": _counts(overlap, "selected", "rate"),
                 f"Selected by {first['judges_reduced']} judges": _counts(
@@ -517,11 +517,8 @@ def _subjective_blocks(tables: Tables, simulated: bool) -> list[Block]:
     ):
         frame = some(tables, name)
         if frame is not None and not (name == "attribute_reuse" and simulated):
-            shown = frame.astype(object).where(frame.notna(), "–")
-            if "reuse" in frame:
-                shown["reuse"] = [percent(v) for v in frame["reuse"]]
-            shown.columns = [str(c).replace("_", " ").capitalize() for c in shown.columns]
-            blocks.append(short_table(name.replace("_", "-"), title, note, shown, frame))
+            said = frame.assign(reuse=[percent(v) for v in frame["reuse"]]) if "reuse" in frame else frame
+            blocks.append(plain_table(name.replace("_", "-"), title, note, said, exact=frame))
     return blocks
 
 

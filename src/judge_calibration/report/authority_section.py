@@ -8,7 +8,14 @@ from typing import Any
 import pandas as pd
 
 from judge_calibration.report.blocks import Block, MapBlock, MapCell, Missing, Section, TableBlock
-from judge_calibration.report.result_tables import Tables, labelled, leading, plain_table, some
+from judge_calibration.report.result_tables import (
+    Tables,
+    has_simulated_labels,
+    labelled,
+    leading,
+    plain_table,
+    some,
+)
 from judge_calibration.report.wording import count_noun, is_missing, percent, reason_text
 
 MOST_MAPS = 12
@@ -39,8 +46,10 @@ def authority_section(tables: Tables) -> Section:
         blocks.append(Missing(what, "kedro run --pipeline reporting"))
     rows, more = leading(frame, tables["trust_table"], MOST_MAPS)
     rows = rows.assign(cell=labelled(rows))
+    # A label of a program is no label of people: who sees simulated ones elsewhere is told that here.
+    nobody = " (simulated ones do not count)" if has_simulated_labels(tables) else ""
     for number, (name, part) in enumerate(rows.groupby("cell", sort=False)):
-        blocks.append(_map(f"map-{number + 1}", str(name), part, number == 0, more))
+        blocks.append(_map(f"map-{number + 1}", str(name), part, number == 0, more, nobody))
     shift = some(tables, "calibration_shift")
     if shift is not None:
         note = (
@@ -52,7 +61,7 @@ def authority_section(tables: Tables) -> Section:
     return Section("authority", "Earned authority", _LEAD, blocks)
 
 
-def _map(id: str, name: str, part: pd.DataFrame, first: bool, more: str) -> MapBlock:
+def _map(id: str, name: str, part: pd.DataFrame, first: bool, more: str, nobody: str) -> MapBlock:
     """Return one cell's map; the first is unfolded if it is short, and says the rule for all."""
     criteria = [str(value) for value in dict.fromkeys(part["criterion"]) if value != ALL]
     lines = []
@@ -60,7 +69,7 @@ def _map(id: str, name: str, part: pd.DataFrame, first: bool, more: str) -> MapB
         by_name = {str(row["criterion"]): row for row in own.to_dict("records")}
         whole = by_name.get(ALL, {})
         cells = [_verdict(whole, own[own["criterion"] != ALL])]
-        cells += [_criterion(by_name.get(criterion)) for criterion in criteria]
+        cells += [_criterion(by_name.get(criterion), nobody) for criterion in criteria]
         critical = " (critical)" if bool(own["critical"].fillna(False).astype(bool).any()) else ""
         lines.append((f"{str(slice_).replace('_', ' ')}{critical}", tuple(cells)))
     rule = part["rule"].iloc[0] if "rule" in part.columns else "?"
@@ -103,12 +112,13 @@ def _verdict(whole: Mapping[Any, Any], criteria: pd.DataFrame) -> MapCell:
     return MapCell(f"not earned{settle}", "mixed")
 
 
-def _criterion(row: Mapping[Any, Any] | None) -> MapCell:
+def _criterion(row: Mapping[Any, Any] | None, nobody: str) -> MapCell:
     if row is None:
         return MapCell("does not apply", "unknown")
     reason = str(row["reason"] or "").removeprefix(_NO_RULE)
     if reason in _NOT_MEASURED:
-        return MapCell(f"not measured: {reason_text(reason)}", "unknown")
+        told = nobody if reason == "no_human_labels" else ""
+        return MapCell(f"not measured: {reason_text(reason)}{told}", "unknown")
     value = percent(row["value"], 0)
     if not is_missing(row["low"]) and not is_missing(row["high"]):
         # A rate lies in [0, 1]; the bound of few tasks may not.
@@ -148,4 +158,5 @@ def earned_sentence(authority: pd.DataFrame | None, cell: Mapping[Any, Any]) -> 
         return f"Earned: none of {count_noun(len(own), 'slice')} (no decision rule is declared)."
     if earned.empty:
         return f"Earned: none of {count_noun(len(own), 'slice')}; the map says why."
-    return f"Earned {len(earned)} of {count_noun(len(own), 'slice')}: {', '.join(earned['slice'])}."
+    slices = ", ".join(str(name).replace("_", " ") for name in earned["slice"])
+    return f"Earned {len(earned)} of {count_noun(len(own), 'slice')}: {slices}."

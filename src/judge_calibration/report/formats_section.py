@@ -10,7 +10,7 @@ from judge_calibration.report.blocks import Block, Missing, Section
 from judge_calibration.report.dots import Dot, dot_plot, dots_of
 from judge_calibration.report.figures import PALETTE, SYMBOLS, blank, interval_bars
 from judge_calibration.report.result_tables import Tables, figure_block, labelled, leading, plain_table, some
-from judge_calibration.report.wording import cell_name, is_missing
+from judge_calibration.report.wording import cell_name, is_missing, source_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -24,7 +24,7 @@ def _judge(row: dict[str, object], several: bool) -> str:
     parts = [str(row["judge_id"]), "constrained" if row.get("constrained") else "free text"]
     temperature = row.get("temperature")
     parts.append("own temperature" if is_missing(temperature) else f"t = {float(str(temperature)):g}")
-    return ", ".join(parts + ([f"on {row['source']}"] if several else []))
+    return ", ".join(parts + ([f"on {source_name(row['source'])}"] if several else []))
 
 
 def draw_formats(tables: Tables) -> go.Figure | None:

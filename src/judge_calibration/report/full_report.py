@@ -34,7 +34,7 @@ from judge_calibration.report.remedies_section import (
     remedies_section,
     selective_section,
 )
-from judge_calibration.report.result_tables import some as _some
+from judge_calibration.report.result_tables import has_simulated_labels, some
 from judge_calibration.report.variance_section import variance_section
 from judge_calibration.report.wording import count_noun
 
@@ -58,7 +58,7 @@ def build_report(
     trust = tables["trust_table"]
     answers = _answers(tables, options)
     judges = simulated_judges(instruments)
-    people = _simulated_people(tables)
+    people = has_simulated_labels(tables)
     of_judges = [
         authority_section(tables),
         sections.trust_section(trust, options.regions),
@@ -114,13 +114,6 @@ def simulated_judges(instruments: Mapping[str, Any]) -> bool:
     )
 
 
-def _simulated_people(tables: Mapping[str, pd.DataFrame]) -> bool:
-    labels = tables.get("labels", pd.DataFrame())
-    if "made_by" in labels.columns and bool((labels["made_by"] == "simulated").any()):
-        return True
-    return "mark" in labels.columns and len(labels) > 0
-
-
 def _answers(tables: Mapping[str, pd.DataFrame], options: ReportingOptions) -> list[Answer]:
     """Return the answers in words, each with what the judge has earned."""
     trust = tables["trust_table"]
@@ -171,5 +164,5 @@ def _self_test(tables: Mapping[str, pd.DataFrame]) -> Section:
         "alarms, power."
     )
     missing = Missing("It was not run here:", "kedro run --env selftest --nodes check_instrument")
-    frame = _some(tables, "selftest_table")
+    frame = some(tables, "selftest_table")
     return sections.table_section("selftest", "Self-test of the instrument", lead, frame, "", missing)

@@ -10,6 +10,7 @@ from judge_calibration.report.blocks import Block, Missing, Section
 from judge_calibration.report.dots import Grid, dot_plot, dots_of, grid_of, grids
 from judge_calibration.report.result_tables import Tables, figure_block, labelled, leading, some
 from judge_calibration.report.share_tables import share_block
+from judge_calibration.report.wording import slice_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -77,7 +78,10 @@ def draw_neutral(tables: Tables) -> go.Figure | None:
         return None
     rows = frame[frame["slice_by"] == "manipulation"]
     rows, _ = leading(rows, tables["trust_table"], MOST_CELLS)
-    lines = [f"{slice_}, {cell}" for slice_, cell in zip(rows["slice"], labelled(rows), strict=True)]
+    lines = [
+        f"{slice_name('manipulation', slice_)}, {cell}"
+        for slice_, cell in zip(rows["slice"], labelled(rows), strict=True)
+    ]
     series = [_NEUTRAL[name] for name in rows["statistic"]]
     return dot_plot(dots_of(rows, lines, series), "share of pairs (%)", span=(-0.03, 1.03))
 

@@ -10,7 +10,7 @@ from judge_calibration.report.blocks import Block, Missing, Section, marked_bloc
 from judge_calibration.report.dots import dot_plot, dots_of, grid_of, grids
 from judge_calibration.report.result_tables import Tables, figure_block, labelled, leading, plain_table, some
 from judge_calibration.report.share_tables import share_block
-from judge_calibration.report.wording import reason_text
+from judge_calibration.report.wording import against_name, reason_text
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -41,7 +41,7 @@ def draw_agreement(tables: Tables) -> go.Figure | None:
     rows = rows[(rows["statistic"] == "raw") & rows["judge_id"].notna()]
     rows = rows[~rows["against"].fillna("").str.startswith("annotator:")]
     rows, _ = leading(rows, tables["trust_table"], MOST_CELLS)
-    series = [_against(name) for name in rows["against"].fillna("?")]
+    series = [against_name(name) for name in rows["against"].fillna("?")]
     dots = dots_of(rows, labelled(rows), series)
     people = some(tables, "human_ceiling")
     if people is not None:
@@ -49,21 +49,6 @@ def draw_agreement(tables: Tables) -> go.Figure | None:
         lines = [_COMPARISONS.get(str(name), str(name).replace("_", " ")) for name in raw["comparison"]]
         dots += dots_of(raw, lines, [f"people with people ({kind} labels)" for kind in raw["kind"]], n="n")
     return dot_plot(dots, "same label (%)", span=(-0.03, 1.03)) if dots else None
-
-
-def _against(name: str) -> str:
-    """Return a reference in words.
-
-    Examples
-    --------
-    >>> _against("reference:constructed"), _against("dawid_skene"), _against("adjudicated")
-    ('constructed reference', 'labels by Dawid-Skene', 'adjudicated labels')
-    """
-    kind, _, rest = name.partition(":")
-    if kind == "reference" and rest:
-        return f"{rest.replace('_', ' ')} reference"
-    known = {"dawid_skene": "labels by Dawid-Skene", "adjudicated": "adjudicated labels"}
-    return known.get(name, name.replace(":", ": ").replace("_", " "))
 
 
 def draw_confusion(tables: Tables) -> go.Figure | None:
@@ -87,7 +72,7 @@ def draw_confusion(tables: Tables) -> go.Figure | None:
     panels = []
     for (name, against), part in rows.assign(cell=labelled(rows)).groupby(["cell", "against"], sort=False):
         ordered = part.sort_values(["row_rank", "rank"], kind="stable")
-        title = f"{name}; against: {_against(str(against))}"
+        title = f"{name}; against: {against_name(str(against))}"
         panels.append(grid_of(ordered, title, "row", "column", "share", "count"))
     return grids(panels, counts_only=True) if panels else None
 

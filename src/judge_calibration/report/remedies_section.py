@@ -10,18 +10,24 @@ from judge_calibration.report.blocks import Block, Missing, Section
 from judge_calibration.report.dots import Dot, dot_plot
 from judge_calibration.report.figures import PALETTE, SYMBOLS, blank
 from judge_calibration.report.result_tables import Tables, figure_block, labelled, leading, plain_table, some
+from judge_calibration.report.sections import CELL
 from judge_calibration.report.wording import is_missing
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 MOST_CELLS = 5
-_CELL = ["source", "judge_id", "protocol", "constraint", "temperature"]
+_CELL = [name for name in CELL if name != "instrument_id"]
 _JUDGE = "kedro run --pipeline judging"
+_WHY_LOWER = (
+    "Both orders never lie above none here: their verdict counts if both reads are right, and both when "
+    "repeated too: four reads, where none takes three. They make no verdict right; pairs whose orders "
+    "differ go to people, and what they gain is the accuracy of what they keep, in the table."
+)
 
 
 def draw_remedies(tables: Tables) -> go.Figure | None:
-    """Draw what each remedy would make of being right, predicted and verified, with its calls."""
+    """Draw how many pairs each remedy would make trustworthy, with its calls."""
     frame = some(tables, "remedies")
     if frame is None:
         return None
@@ -35,9 +41,6 @@ def draw_remedies(tables: Tables) -> go.Figure | None:
         low, high = (None if is_missing(row[end]) else float(row[end]) for end in ("low", "high"))
         n = None if is_missing(row["n_pairs"]) else int(row["n_pairs"])
         dots.append(Dot(cell, name, float(row["predicted"]), low, high, n))
-        if not is_missing(row["verified"]) and str(row["remedy"]) != "none":
-            pairs = int(row["verified_pairs"])
-            dots.append(Dot(cell, f"{name}, verified", float(row["verified"]), None, None, pairs))
     return dot_plot(dots, "trustworthy (%)", span=(-0.03, 1.03)) if dots else None
 
 
@@ -52,15 +55,22 @@ def remedies_section(tables: Tables) -> Section:
         *(*_CELL, "remedy", "votes", "calls_per_verdict", "statistic", "predicted", "low", "high"),
         *("verified", "verified_pairs", "verified_reason", "n_pairs"),
     ]
-    note = "verified: on held-out repetitions, where there are enough; a plain share, without interval."
+    note = (
+        "verified: on held-out repetitions, where there are enough; a plain share, without interval. "
+        "accuracy: right, of all pairs; accuracy kept: right, of the pairs on which the remedy decides; "
+        "coverage: the share on which it decides, the rest goes to people."
+    )
     table = plain_table("remedy-table", "Remedies, predicted and verified", note, frame, columns)
     figure = draw_remedies(tables)
     if figure is None:
         blocks.append(table)
     else:
         _, more = leading(frame, tables["trust_table"], MOST_CELLS)
-        rule = f"Share of pairs that are trustworthy after the remedy; calls are those of one verdict. {more}"
-        alternative = "For each cell and remedy the predicted share with its interval, and the verified one."
+        rule = (
+            "Predicted share of pairs that are trustworthy after the remedy; calls are those of one verdict. "
+            f"{_WHY_LOWER} {more}"
+        )
+        alternative = "For each cell and remedy the predicted share with its interval."
         title = "What would repeating, voting or asking both orders give?"
         blocks.append(figure_block("remedies-figure", title, rule, alternative, figure, table))
     regions = some(tables, "regions")

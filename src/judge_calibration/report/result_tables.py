@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from judge_calibration.metrics.people import kinds_of
 from judge_calibration.report.blocks import FigureBlock, TableBlock
 from judge_calibration.report.sections import CELL, cell_labels, readable, whole_rows
 from judge_calibration.report.shortening import short_table
@@ -19,6 +20,12 @@ def some(tables: Tables, name: str) -> pd.DataFrame | None:
     """Return the table; None if it is absent or has no row."""
     frame = tables.get(name)
     return None if frame is None or frame.empty else frame
+
+
+def has_simulated_labels(tables: Tables) -> bool:
+    """Return whether labels of the run were made by a program."""
+    labels = some(tables, "labels")
+    return labels is not None and bool((kinds_of(labels) == "simulated").any())
 
 
 def plain_table(

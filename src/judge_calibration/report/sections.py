@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -13,7 +13,16 @@ from judge_calibration.report import figures
 from judge_calibration.report.answers import Answer, answer_for
 from judge_calibration.report.blocks import Block, FigureBlock, Missing, Prose, Section, TableBlock
 from judge_calibration.report.shortening import shortened
-from judge_calibration.report.wording import cell_name, is_missing, percent, reason_text, share_with_interval
+from judge_calibration.report.wording import (
+    against_name,
+    cell_name,
+    is_missing,
+    percent,
+    reason_text,
+    share_with_interval,
+    slice_name,
+    source_name,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -274,7 +283,7 @@ def slices_section(trust: pd.DataFrame) -> Section:
         frame = pd.DataFrame(
             {
                 "Cell": labels,
-                "Slice": part["slice"].tolist(),
+                "Slice": [slice_name(by, name) for name in part["slice"]],
                 "Pairs": part["n_pairs"].tolist(),
                 **{
                     title: [_lines(share_with_interval(row, name)) for row in _records(part)]
@@ -342,8 +351,17 @@ def readable(frame: pd.DataFrame) -> pd.DataFrame:
             text[title] = ["–" if is_missing(v) else f"{v:.4g}" for v in values.tolist()]
         else:
             shown = ["–" if pd.isna(v) or v == "" else str(v) for v in values.tolist()]
-            text[title] = [reason_text(v) for v in shown] if name in _CODES else shown
+            text[title] = _in_words(str(name), shown, out)
     return pd.DataFrame(text)
+
+
+def _in_words(name: str, values: list[str], frame: pd.DataFrame) -> list[str]:
+    """Return the cells of a text column as a reader would say them; names that people gave stay as given."""
+    if name == "slice":
+        by = frame["slice_by"].tolist() if "slice_by" in frame.columns else [""] * len(values)
+        return [slice_name(*both) for both in zip(by, values, strict=True)]
+    say = _SAID.get(name)
+    return values if say is None else [say(value) for value in values]
 
 
 def _with_intervals(frame: pd.DataFrame) -> pd.DataFrame:
@@ -411,22 +429,21 @@ def column_title(name: str) -> str:
     return words if words in ("n", "p", "q", "phi", "eta²", "omega²") else words[:1].upper() + words[1:]
 
 
-_CODES = (
-    "criterion",
-    "status",
-    "comparison",
-    "statistic",
-    "outcome",
-    "manipulation",
-    "reason",
-    "undefined",
-    "interval_reason",
-    "verified_reason",
-    "region",
-    "remedy",
-    "chance_undefined",
-)
-"""Columns of codes that are shown in words."""
+_SAID: dict[str, Callable[[str], str]] = {
+    **dict.fromkeys(
+        (
+            *("criterion", "status", "comparison", "statistic", "outcome", "manipulation", "reason"),
+            *("undefined", "interval_reason", "verified_reason", "region", "remedy", "chance_undefined"),
+            *("method", "confidence", "check", "quantity", "reference_kind", "kind", "slice_by", "estimand"),
+            *("calibration_set", "judged_set", "metric", "name", "domain", "stakes"),
+        ),
+        reason_text,
+    ),
+    "against": against_name,
+    "source": source_name,
+    "component": lambda name: name.replace(":", " x "),
+}
+"""How the codes of a column are said."""
 
 
 def instrument_section(instruments: Mapping[str, Mapping[str, Any]]) -> Section:

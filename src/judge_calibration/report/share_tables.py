@@ -8,9 +8,16 @@ from typing import Any
 import pandas as pd
 
 from judge_calibration.report.blocks import TableBlock
-from judge_calibration.report.sections import CELL
+from judge_calibration.report.sections import CELL, column_title
 from judge_calibration.report.shortening import short_table
-from judge_calibration.report.wording import cell_name, is_missing, percent, reason_text
+from judge_calibration.report.wording import (
+    against_name,
+    cell_name,
+    is_missing,
+    percent,
+    reason_text,
+    slice_name,
+)
 
 
 def value_text(row: Mapping[Any, Any], share: bool = True) -> str:
@@ -48,12 +55,18 @@ def turned(
         key = tuple(str(row[name]) for name in keys)
         entry = rows.setdefault(key, {"Cell": cell_name(row, with_source=several)})
         for name in extra:
-            entry[str(name).replace("_", " ").capitalize()] = "–" if is_missing(row[name]) else str(row[name])
+            entry[column_title(name)] = "–" if is_missing(row[name]) else _said(name, row)
         entry.setdefault("Pairs", "–" if is_missing(row.get("n_pairs")) else str(row["n_pairs"]))
         entry[title] = value_text(row, share)
     table = pd.DataFrame(list(rows.values()))
     ordered = [title for title in statistics.values() if title in table.columns]
     return table[[name for name in table.columns if name not in ordered] + ordered].fillna("–")
+
+
+def _said(name: str, row: Mapping[Any, Any]) -> str:
+    if name == "slice":
+        return slice_name(row.get("slice_by"), row[name])
+    return against_name(str(row[name])) if name == "against" else reason_text(str(row[name]))
 
 
 def share_block(

@@ -8,7 +8,7 @@ from judge_calibration.report.blocks import Block, Missing, Section
 from judge_calibration.report.dots import dot_plot, dots_of
 from judge_calibration.report.figures import PALETTE, SYMBOLS, blank
 from judge_calibration.report.result_tables import Tables, figure_block, plain_table, some
-from judge_calibration.report.wording import is_missing
+from judge_calibration.report.wording import is_missing, source_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ def _richest(tables: Tables, name: str, value: str) -> pd.DataFrame | None:
 def _series(row: dict[object, object], several: bool) -> str:
     temperature = row.get("temperature")
     text = "own temperature" if is_missing(temperature) else f"t = {float(str(temperature)):g}"
-    return f"{row['source']}, {text}" if several else text
+    return f"{source_name(row['source'])}, {text}" if several else text
 
 
 def draw_variance(tables: Tables) -> go.Figure | None:

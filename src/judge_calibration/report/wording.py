@@ -27,7 +27,27 @@ REASONS = {
     "annotator_adjudicated": "annotator with adjudicated labels",
     "annotator_dawid_skene": "annotator with labels by Dawid-Skene",
     "one_category": "only one category",
+    "no_variation": "the same in every base task",
+    "fewer_than_2_labelled_tasks": "fewer than 2 labelled base tasks",
+    "no_human_labels": "no human labels",
+    "clopper_pearson": "Clopper-Pearson",
+    "gate_net": "the gate's net preference",
+    "gate_for_new": "the gate says new",
+    "human_human": "annotator with annotator",
+    "simulated_simulated": "simulated annotator with annotator",
+    "judge_human": "judge with annotator",
+    "judge_simulated": "judge with simulated annotator",
+    "judge_adjudicated": "judge with adjudicated labels",
+    "judge_simulated_adjudicated": "judge with simulated adjudicated labels",
+    "judge_dawid_skene": "judge with labels by Dawid-Skene",
+    "judge_simulated_dawid_skene": "judge with simulated labels by Dawid-Skene",
+    "judge_reference": "judge with reference",
+    "dawid_skene": "labels by Dawid-Skene",
+    "adjudicated": "adjudicated labels",
 }
+
+OWN_SOURCES = {"pair_bank": "pair bank", "private_sentinel": "private sentinel"}
+"""Sources of this project's own pairs; others are called as their importer or the user calls them."""
 
 
 def reason_text(reason: str) -> str:
@@ -39,6 +59,42 @@ def reason_text(reason: str) -> str:
     'only one repetition'
     """
     return REASONS.get(reason, reason.replace("_", " "))
+
+
+def source_name(source: object) -> str:
+    """Return a source as a reader would say it; one that others named stays as they named it.
+
+    Examples
+    --------
+    >>> source_name("pair_bank"), source_name("my_logs")
+    ('pair bank', 'my_logs')
+    """
+    return OWN_SOURCES.get(str(source), str(source))
+
+
+def slice_name(slice_by: object, name: object) -> str:
+    """Return a slice in words: only sources stay as given.
+
+    Examples
+    --------
+    >>> slice_name("domain", "evidence_seeking"), slice_name("source", "my_logs")
+    ('evidence seeking', 'my_logs')
+    """
+    return source_name(name) if slice_by == "source" else str(name).replace("_", " ")
+
+
+def against_name(against: str) -> str:
+    """Return what a judge is compared with, in words; an annotator's own name stays as given.
+
+    Examples
+    --------
+    >>> against_name("reference:constructed"), against_name("dawid_skene"), against_name("annotator:a_1")
+    ('constructed reference', 'labels by Dawid-Skene', 'annotator: a_1')
+    """
+    kind, _, rest = against.partition(":")
+    if kind == "reference" and rest:
+        return f"{rest.replace('_', ' ')} reference"
+    return f"{kind}: {rest}" if rest else reason_text(against)
 
 
 def is_missing(value: Any) -> bool:
@@ -66,6 +122,8 @@ def share_with_interval(row: Mapping[str, Any], metric: str) -> str:
     '50.0 % (40.0 to 60.0)'
     >>> share_with_interval({"C": float("nan"), "undefined": '{"C": "one_repetition"}'}, "C")
     'undefined: only one repetition'
+    >>> share_with_interval({"q": 0.5, "undefined": '{"q_interval": "no_variation"}'}, "q")
+    '50.0 % (no interval: the same in every base task)'
     """
     reasons = undefined_reasons(row)
     if is_missing(row.get(metric)):
@@ -73,7 +131,8 @@ def share_with_interval(row: Mapping[str, Any], metric: str) -> str:
     low: Any = row.get(f"{metric}_low")
     high: Any = row.get(f"{metric}_high")
     if is_missing(low) or is_missing(high):
-        return percent(row[metric])
+        why = reasons.get(f"{metric}_interval")
+        return percent(row[metric]) + (f" (no interval: {reason_text(why)})" if why else "")
     return f"{percent(row[metric])} ({100 * float(low):.1f} to {100 * float(high):.1f})"
 
 
@@ -104,7 +163,7 @@ def cell_name(row: Mapping[Any, Any], with_source: bool = False, with_temperatur
     if with_temperature:
         parts.append("own temperature" if is_missing(temperature) else f"t = {float(str(temperature)):g}")
     if with_source and not is_missing(row.get("source")):
-        parts.append(f"on {row['source']}")
+        parts.append(f"on {source_name(row['source'])}")
     return ", ".join(parts)
 
 

@@ -27,6 +27,8 @@ def value_text(row: Mapping[Any, Any], share: bool = True) -> str:
     --------
     >>> value_text({"value": 0.5, "low": 0.25, "high": 0.75})
     '50.0 %\n(25.0 to 75.0)'
+    >>> value_text({"value": 0.5, "interval_reason": "no_variation"})
+    '50.0 %\n(no interval: the same in every base task)'
     >>> value_text({"value": float("nan"), "reason": "no_pairs"})
     'undefined: no pairs'
     """
@@ -36,7 +38,8 @@ def value_text(row: Mapping[Any, Any], share: bool = True) -> str:
     factor = 100 if share else 1
     text = percent(row["value"]) if share else f"{float(row['value']):.3g}"
     if is_missing(row.get("low")) or is_missing(row.get("high")):
-        return text
+        why = row.get("interval_reason")
+        return text if is_missing(why) or not why else f"{text}\n(no interval: {reason_text(str(why))})"
     form = ".1f" if share else ".3g"
     return f"{text}\n({factor * float(row['low']):{form}} to {factor * float(row['high']):{form}})"
 

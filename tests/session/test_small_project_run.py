@@ -132,13 +132,7 @@ class TestFailure:
 
 
 class TestBeforeTheRun:
-    def test_parallel_runner_is_refused(self, project):
-        result = project.kedro("run", "--runner", "ParallelRunner")
-        assert result.exit_code == 1
-        assert "ParallelRunner is not supported" in result.stderr
-        assert not project.runs.exists()
-
-    def test_parallel_runner_is_refused_in_a_session_too(self, project):
+    def test_parallel_runner_is_refused_in_a_session(self, project):
         with (
             KedroSession.create(project_path=project.root) as session,
             pytest.raises(RunError, match="ParallelRunner is not supported"),
@@ -195,23 +189,24 @@ class TestBeforeTheRun:
         assert "'data_prep'" in result.stderr
         assert "mine" not in result.stderr  # a block of one's own is nobody's mistake
 
-    def test_an_unknown_pipeline_is_named(self, project):
-        result = project.kedro("run", "--pipelines", "judgin")
+    @pytest.mark.parametrize(
+        ("asked", "told"),
+        [
+            (
+                ("--pipelines", "judgin"),
+                ("There is no pipeline 'judgin'", "data_prep, judging, reporting"),
+            ),
+            (("--env", "nowhere"), ("There is no environment 'nowhere'", "other")),
+            (("--nodes", "nonode"), ("nodes named ['nonode']",)),
+            (("--runner", "ParallelRunner"), ("ParallelRunner is not supported",)),
+        ],
+    )
+    def test_what_is_not_there_is_named_without_a_traceback(self, project, asked, told):
+        result = project.kedro("run", *asked)
         assert result.exit_code == 1
-        assert "There is no pipeline 'judgin'" in result.stderr
-        assert "data_prep, judging, reporting" in result.stderr
-
-    def test_an_unknown_environment_is_named(self, project):
-        result = project.kedro("run", "--env", "nowhere")
-        assert result.exit_code == 1
-        assert "There is no environment 'nowhere'" in result.stderr
-        assert "other" in result.stderr
-
-    def test_what_kedro_refuses_is_told_without_a_traceback(self, project):
-        result = project.kedro("run", "--nodes", "nonode")
-        assert result.exit_code == 1
-        assert "nodes named ['nonode']" in result.stderr
+        assert all(words in result.stderr for words in told), result.stderr
         assert "Traceback" not in result.stderr
+        assert not project.runs.exists()
 
     def test_a_missing_raw_folder_is_named(self, project):
         (project.data / "01_raw/bank/one.yml").unlink()
@@ -229,17 +224,20 @@ def test_the_manifest_is_json_without_nan(project):
 
 
 class TestParametersThatNothingReads:
-    def test_an_unknown_name_gets_a_suggestion(self, project):
-        result = project.kedro("run", "--params", "judging.repetitons=2")
+    @pytest.mark.parametrize(
+        ("given", "told"),
+        [
+            (
+                "judging.repetitons=2",
+                ("judging.repetitons", "an unknown name (did you mean 'repetitions'?)"),
+            ),
+            ("judgng.repetitions=2", ("--params", "a block that nothing reads (did you mean 'judging'?)")),
+        ],
+    )
+    def test_a_misspelt_one_is_refused_with_a_suggestion(self, project, given, told):
+        result = project.kedro("run", "--params", given)
         assert result.exit_code == 1
-        assert "judging.repetitons" in result.output
-        assert "an unknown name (did you mean 'repetitions'?)" in result.output
-
-    def test_an_unknown_block_on_the_command_line_is_refused(self, project):
-        result = project.kedro("run", "--params", "judgng.repetitions=2")
-        assert result.exit_code == 1
-        assert "a block that nothing reads (did you mean 'judging'?)" in result.output
-        assert "--params" in result.output
+        assert all(words in result.output for words in told), result.output
 
     def test_no_pairs_at_all_is_told_before_anything_is_done(self, project):
         project.write("conf/base/data_prep/parameters.yml", "data_prep: {rows: 3, use_bank: false}\n")

@@ -238,6 +238,20 @@ class TestOddFiles:
         assert "12 pairs" in result.output
         assert 'delimiter: ";"' in result.output
 
+    @pytest.mark.parametrize(
+        ("said", "wanted"),
+        [
+            (("--delimiter", "::"), "delimiter: found '::'; wanted at most 1 character"),
+            (("--set", "format=text"), "format: found 'text'; wanted one of auto, csv"),
+        ],
+    )
+    def test_settings_that_are_none_are_refused(self, tool_project, said, wanted):
+        path = tool_project.root / "ours.csv"
+        path.write_text("question,response_a,response_b\nq,a,b\n", encoding="utf-8")
+        result = tool_project.kedro("doctor", str(path), *said)
+        assert result.exit_code == 2
+        assert wanted in result.stderr
+
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
     def test_byte_order_marks(self, tool_project, encoding):
         path = tool_project.root / "marked.csv"

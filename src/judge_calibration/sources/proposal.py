@@ -14,6 +14,10 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
+from judge_calibration.errors import OptionsError
+from judge_calibration.options.faults import problems_of
 from judge_calibration.options.layout import FieldFrom, Layout
 from judge_calibration.sources.expand import expand_blocks
 from judge_calibration.sources.files import OpenFile, expand_path, open_file
@@ -74,6 +78,8 @@ def propose_layout(path: str, settings: Mapping[str, Any] | None = None) -> Prop
     ------
     SourceError
         If the file cannot be read at all.
+    OptionsError
+        If a setting is none of a layout.
 
     Examples
     --------
@@ -87,10 +93,10 @@ def propose_layout(path: str, settings: Mapping[str, Any] | None = None) -> Prop
     problems = Problems()
     with open_file(expand_path(path)[0]) as file:
         written = {name: value for name, value in (settings or {}).items() if name in _WRITTEN}
+        layout = _proposed(written)
         fitting = [
             name for name in layout_names() if _fits(load_layout(name).model_copy(update=written), file)
         ]
-        layout = Layout(layout="proposed", title="Proposed", kind="pairs").model_copy(update=written)
         records = list(islice(_records(file, layout, problems), _LOOKED_AT))
     problems.raise_any("correct the file, or say how it is written: format, encoding, delimiter, records")
     names = _columns(records)
@@ -104,6 +110,17 @@ def propose_layout(path: str, settings: Mapping[str, Any] | None = None) -> Prop
     text, open_questions = _describe(records, names)
     text = "".join(f"{name}: {json.dumps(value)}\n" for name, value in written.items()) + text
     return Proposal([], text, [*remarks, *open_questions])
+
+
+def _proposed(written: Mapping[str, Any]) -> Layout:
+    try:
+        return Layout.model_validate({"layout": "proposed", "title": "Proposed", "kind": "pairs", **written})
+    except ValidationError as error:
+        raise OptionsError(
+            "The file is said to be written as no file can be.",
+            problems_of(error, Layout, "settings"),
+            "correct --delimiter or --set",
+        ) from error
 
 
 def _records(file: OpenFile, layout: Layout, problems: Problems) -> Any:

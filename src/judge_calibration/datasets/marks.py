@@ -80,7 +80,10 @@ def _marked_figure(figure: Any, word: str) -> Any:
 
 
 def mark_catalog(catalog: CatalogProtocol, word: str) -> None:
-    """Let every dataset of a catalog that writes checked files add the word to what it saves."""
+    """Let every dataset of a catalog that writes checked files add the word to what it saves.
+
+    Folders of files are left as they are: they go to other programs, and who makes them marks them.
+    """
     from judge_calibration.datasets.checksummed import Checksummed
 
     for name in list(catalog):

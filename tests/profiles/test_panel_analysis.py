@@ -12,7 +12,7 @@ from judge_calibration.pipelines.attributes.pipeline import create_pipeline
 from judge_calibration.profiles.by_attribute import agreement_by_group, count_by_attribute
 from judge_calibration.profiles.camps import camps
 from judge_calibration.profiles.cube import ReadCube
-from judge_calibration.profiles.direction_kappa import direction_kappa, direction_table, three_category_kappa
+from judge_calibration.profiles.direction_kappa import direction_kappa, three_category_kappa
 from judge_calibration.profiles.item_agreement import camp_agreement
 from judge_calibration.profiles.pair_counts import count_pairs
 from judge_calibration.profiles.panel import Panel
@@ -235,6 +235,8 @@ class TestAgainstSlowerWays:
         panel, codes = self.panel()
         tables = self.compared(panel, codes, marginals == "own")
         rows = tables.pairs.query("stratum == 'all' and attributes == 'all' and items_by == 'all'")
+        from sklearn.metrics import confusion_matrix
+
         directions = {"stable": unpack_stable(codes), "single": unpack_first(codes)}
         for read, s in directions.items():
             part = rows[rows["read"] == read].set_index(["judge_1", "judge_2"])
@@ -243,7 +245,7 @@ class TestAgainstSlowerWays:
                 key = (f"j{a}", f"j{b}")
                 expected = direction_kappa(s[a].ravel(), s[b].ravel(), marginals).kappa
                 assert part.loc[key, "kappa"] == pytest.approx(expected)
-                table = direction_table(s[a], s[b])
+                table = confusion_matrix(s[a].ravel(), s[b].ravel(), labels=[-1, 0, 1])
                 assert three.loc[key, "kappa"] == pytest.approx(three_category_kappa(table).kappa)
 
     def compared(self, panel, codes, own):

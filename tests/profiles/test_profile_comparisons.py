@@ -8,10 +8,10 @@ from judge_calibration.profiles.correlation import (
     profile_correlations,
     spearman_brown,
 )
-from judge_calibration.profiles.direction_kappa import direction_kappa, direction_table, three_category_kappa
+from judge_calibration.profiles.direction_kappa import direction_kappa, three_category_kappa
 from judge_calibration.profiles.item_tables import item_tables
 from judge_calibration.profiles.many_fits import fit_many
-from judge_calibration.profiles.matched_items import gap_summary, matched_gap
+from judge_calibration.profiles.matched_items import matched_gap
 from judge_calibration.profiles.pair_counts import count_pairs
 from judge_calibration.profiles.panel_simulation import simulate_panel
 from judge_calibration.profiles.storage import pack, unpack, unpack_stable
@@ -63,11 +63,11 @@ class TestKappa:
         assert direction_kappa(first, second, "own").kappa == pytest.approx(4 / 7)
 
     def test_three_categories_equal_scikit_learn(self):
-        from sklearn.metrics import cohen_kappa_score
+        from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
         rng = np.random.default_rng(1)
         a, b = rng.integers(-1, 2, 300), rng.integers(-1, 2, 300)
-        assert three_category_kappa(direction_table(a, b)).kappa == pytest.approx(cohen_kappa_score(a, b))
+        assert three_category_kappa(confusion_matrix(a, b)).kappa == pytest.approx(cohen_kappa_score(a, b))
 
 
 class TestMatchedItems:
@@ -77,12 +77,12 @@ class TestMatchedItems:
         table = gap_of(stable, np.array([[1, 1], [1, -1]], dtype=np.int8), ("a", "b"))
         row = table.iloc[0]
         assert (row["cell_pooled"], row["item_averaged"], row["preference"]) == (0.8, 0.5, 0.5)
-        assert gap_summary(table)["positive_pairs"] == 1
+        assert row["gap"] == pytest.approx(0.3)
 
     def test_no_matched_item_is_undefined(self):
         table = gap_of(np.zeros((2, 1, 1), dtype=np.int8), np.ones((2, 1), dtype=np.int8), ("a", "b"))
         assert table["undefined"].tolist() == ["no_matched_item"]
-        assert np.isnan(gap_summary(table)["mean_gap"])
+        assert np.isnan(table["gap"].iloc[0])
 
 
 class TestProfileCorrelation:

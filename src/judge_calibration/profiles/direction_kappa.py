@@ -68,12 +68,6 @@ def three_category_kappa(table: np.ndarray) -> DirectionKappa:
     return DirectionKappa((agreement - chance) / (1 - chance), agreement, n, None)
 
 
-def direction_table(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Count two judges' directions: shape (3, 3), rows and columns in the order -1, 0, +1."""
-    codes = 3 * (first.astype(np.int64).ravel() + 1) + (second.astype(np.int64).ravel() + 1)
-    return np.bincount(codes, minlength=9).reshape(3, 3)
-
-
 def three_category_tables(
     joint: np.ndarray, agree: np.ndarray, up_1: np.ndarray, up_2: np.ndarray, own: np.ndarray, cells: int
 ) -> np.ndarray:

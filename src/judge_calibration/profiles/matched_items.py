@@ -75,27 +75,3 @@ def per_judge(pairs: pd.DataFrame, values: Sequence[str]) -> pd.DataFrame:
     """
     sides = [pairs[[side, *values]].rename(columns={side: "judge_id"}) for side in ("judge_1", "judge_2")]
     return pd.concat(sides).groupby("judge_id", sort=False)[list(values)].mean().reset_index()
-
-
-def gap_summary(gaps: pd.DataFrame) -> dict[str, float | int]:
-    """How many judge pairs and judges have a positive gap, and how many pairs agree above one half.
-
-    Returns
-    -------
-    dict
-        judge_pairs (defined), positive_pairs, pairs_above_half (cell_pooled > .5), judges, positive_judges
-        (each judge's mean gap over the others), mean_gap, preference, cell_pooled, item_averaged (means over
-        judge pairs); a mean over nothing is NaN.
-    """
-    defined = gaps.dropna(subset="gap")
-    judges = per_judge(defined, ["gap"])["gap"]
-    columns = ("preference", "cell_pooled", "item_averaged")
-    return {
-        "judge_pairs": len(defined),
-        "positive_pairs": int((defined["gap"] > 0).sum()),
-        "pairs_above_half": int((defined["cell_pooled"] > 0.5).sum()),
-        "judges": len(judges),
-        "positive_judges": int((judges > 0).sum()),
-        "mean_gap": float(defined["gap"].mean()) if len(defined) else float("nan"),
-        **{name: float(defined[name].mean()) if len(defined) else float("nan") for name in columns},
-    }

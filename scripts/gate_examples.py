@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from judge_calibration.console.gate import OUTCOMES
 from judge_calibration.metrics.authority import authority_table, calibration_shift, earned_slices
 from judge_calibration.metrics.decision_rule import read_rule
 from judge_calibration.metrics.sentinel import compare_sentinel
@@ -34,7 +35,7 @@ RULE = read_rule(
 )
 CELL = {"judge_id": "made-up-judge", "protocol": "holistic", "constraint": "none", "temperature": 0.0}
 NEW, OLD, EVEN = ["B"] * 30 + ["A"] * 10, ["A"] * 30 + ["B"] * 10, ["A", "B"] * 20
-EXITS = {"pass": 0, "fail": 1, "inconclusive": 3, "conflict": 3, "stable": 0, "drift": 1, "too_few": 3}
+EXITS = {name: int(code) for name, code in OUTCOMES.items()} | {"stable": 0, "drift": 1, "too_few": 3}
 
 
 def pairs_of(n: int, **columns: Any) -> pd.DataFrame:

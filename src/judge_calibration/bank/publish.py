@@ -87,7 +87,42 @@ CONTEXT = {
     "transform": "cr:transform",
     "value": "cr:value",
 }
-_LICENSES = {"CC-BY-4.0": "https://creativecommons.org/licenses/by/4.0/"}
+_DEEDS = {
+    "CC-BY-4.0": "https://creativecommons.org/licenses/by/4.0/",
+    "CC-BY-NC-4.0": "https://creativecommons.org/licenses/by-nc/4.0/",
+    "CC-BY-SA-4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
+    "CC0-1.0": "https://creativecommons.org/publicdomain/zero/1.0/",
+}
+
+
+def licence_address(name: str) -> str:
+    """Return where the text of an SPDX licence stands."""
+    return _DEEDS.get(name, f"https://spdx.org/licenses/{name}.html")
+
+
+def file_object(path: str, size: int, sha256: str, encoding: str) -> dict[str, Any]:
+    """Return the Croissant description of one file."""
+    return {
+        "@type": "cr:FileObject",
+        "@id": path,
+        "name": path,
+        "contentUrl": path,
+        "contentSize": f"{size} B",
+        "encodingFormat": encoding,
+        "sha256": sha256,
+    }
+
+
+def field_object(table: str, column: str, data_type: str, path: str, description: str = "") -> dict[str, Any]:
+    """Return the Croissant description of one column of a table in a file."""
+    return {
+        "@type": "cr:Field",
+        "@id": f"{table}/{column}",
+        "name": column,
+        "description": description or column.replace("_", " ") + ".",
+        "dataType": data_type,
+        "source": {"fileObject": {"@id": path}, "extract": {"column": column}},
+    }
 
 
 def describe(bank: Bank, pairs: pd.DataFrame, sha256: str, size: int) -> dict[str, Any]:
@@ -109,18 +144,10 @@ def describe(bank: Bank, pairs: pd.DataFrame, sha256: str, size: int) -> dict[st
     dict
         JSON-LD.
     """
-    fields = []
-    for column in PAIRS.columns:
-        fields.append(
-            {
-                "@type": "cr:Field",
-                "@id": f"pairs/{column.name}",
-                "name": column.name,
-                "description": _MEANINGS.get(column.name, column.name.replace("_", " ") + "."),
-                "dataType": _TYPES[column.kind],
-                "source": {"fileObject": {"@id": "pairs.parquet"}, "extract": {"column": column.name}},
-            }
-        )
+    fields = [
+        field_object("pairs", one.name, _TYPES[one.kind], "pairs.parquet", _MEANINGS.get(one.name, ""))
+        for one in PAIRS.columns
+    ]
     optional = {"datePublished": bank.card.date, "url": bank.card.url}
     return {
         "@context": CONTEXT,
@@ -133,21 +160,11 @@ def describe(bank: Bank, pairs: pd.DataFrame, sha256: str, size: int) -> dict[st
         "inLanguage": sorted(pairs["language"].unique()),
         "isLiveDataset": False,
         "keywords": ["LLM-as-a-judge", "calibration", "controlled pairs", "evaluation"],
-        "license": _LICENSES.get(bank.card.license, bank.card.license),
+        "license": licence_address(bank.card.license),
         "version": bank.card.version if bank.card.version.count(".") == 2 else f"{bank.card.version}.0",
         "rai:dataCollection": bank.card.provenance,
         "rai:personalSensitiveInformation": "None: people and organisations in the packets are invented.",
-        "distribution": [
-            {
-                "@type": "cr:FileObject",
-                "@id": "pairs.parquet",
-                "name": "pairs.parquet",
-                "contentUrl": "pairs.parquet",
-                "contentSize": f"{size} B",
-                "encodingFormat": "application/x-parquet",
-                "sha256": sha256,
-            }
-        ],
+        "distribution": [file_object("pairs.parquet", size, sha256, "application/x-parquet")],
         "recordSet": [
             {
                 "@type": "cr:RecordSet",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judge_calibration.bank.publish import CONTEXT
+from judge_calibration.bank.publish import CONTEXT, field_object, file_object, licence_address
 
 _FORMATS = {
     ".parquet": "application/x-parquet",
@@ -20,12 +20,6 @@ _FORMATS = {
 }
 _BINARY = "application/octet-stream"
 _PLAIN = "text/plain"
-_DEEDS = {
-    "CC-BY-4.0": "https://creativecommons.org/licenses/by/4.0/",
-    "CC-BY-NC-4.0": "https://creativecommons.org/licenses/by-nc/4.0/",
-    "CC-BY-SA-4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
-    "CC0-1.0": "https://creativecommons.org/publicdomain/zero/1.0/",
-}
 
 
 def describe(
@@ -62,7 +56,7 @@ def describe(
         "datePublished": about["date"],
         "isLiveDataset": False,
         "keywords": ["LLM-as-a-judge", "pairwise comparison", "evaluation", "calibration"],
-        "license": [_DEEDS.get(name, f"https://spdx.org/licenses/{name}.html") for name in names],
+        "license": [licence_address(name) for name in names],
         "version": about["version"],
         "rai:dataCollection": about["collection"],
         "rai:personalSensitiveInformation": about["personal"],
@@ -76,15 +70,8 @@ def describe(
 def _file_object(folder: Path, path: str, digest: str) -> dict[str, Any]:
     suffix = Path(path).suffix
     text = suffix in (".py", ".txt", ".toml", ".lock", ".sha256", ".j2", ".css", ".js", "")
-    return {
-        "@type": "cr:FileObject",
-        "@id": path,
-        "name": path,
-        "contentUrl": path,
-        "contentSize": f"{(folder / path).stat().st_size} B",
-        "encodingFormat": _FORMATS.get(suffix, _PLAIN if text else _BINARY),
-        "sha256": digest,
-    }
+    encoding = _FORMATS.get(suffix, _PLAIN if text else _BINARY)
+    return file_object(path, (folder / path).stat().st_size, digest, encoding)
 
 
 def _record_set(folder: Path, name: str, path: str) -> dict[str, Any] | None:
@@ -101,16 +88,7 @@ def _record_set(folder: Path, name: str, path: str) -> dict[str, Any] | None:
             kind = "sc:Integer"
         elif pa.types.is_floating(column.type):
             kind = "sc:Float"
-        fields.append(
-            {
-                "@type": "cr:Field",
-                "@id": f"{name}/{column.name}",
-                "name": column.name,
-                "description": column.name.replace("_", " ") + ".",
-                "dataType": kind,
-                "source": {"fileObject": {"@id": path}, "extract": {"column": column.name}},
-            }
-        )
+        fields.append(field_object(name, column.name, kind, path))
     if not fields:
         return None
     return {

@@ -34,7 +34,6 @@ class TestAnova:
         assert result.loc["format", "p_value"] == pytest.approx(1 - 2 / np.pi * np.arctan(2))
 
     def test_agrees_with_statsmodels(self):
-        pytest.importorskip("statsmodels")
         from statsmodels.formula.api import ols
         from statsmodels.stats.anova import anova_lm
 

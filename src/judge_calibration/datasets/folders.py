@@ -141,12 +141,10 @@ class Files(Checksummed, AbstractVersionedDataset[Mapping[str, "str | bytes"], d
         for name in data:
             if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\n" in name:
                 raise DatasetError(f"found the file name {name!r} for {path}; wanted a path below the folder")
-        files.sidecar_of(path).unlink(missing_ok=True)
-        digests = {}
-        for name, content in data.items():
-            raw = content.encode("utf-8") if isinstance(content, str) else content
-            digests[f"{path.name}/{name}"] = files.write_bytes(path / name, raw)
-        files.write_sidecar(path, digests)
+        files.write_folder(
+            path,
+            ((name, text.encode("utf-8") if isinstance(text, str) else text) for name, text in data.items()),
+        )
 
     def load(self) -> dict[str, Any]:
         """Return the files by name if each is as it was written: texts, or bytes where it is no UTF-8."""

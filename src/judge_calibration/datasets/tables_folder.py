@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
@@ -70,14 +71,10 @@ class Tables(Checksummed, AbstractVersionedDataset[Mapping[str, pd.DataFrame], d
                 raise DatasetError(
                     f"found a {type(table).__name__} named {name!r} for {path}, wanted pandas DataFrames"
                 )
-        files.sidecar_of(path).unlink(missing_ok=True)
         names = {name: f"{quote(name, safe='')}.parquet" for name in data}
         index = json.dumps(names, ensure_ascii=False, indent=1).encode("utf-8")
-        digests = {f"{path.name}/{_INDEX}": files.write_bytes(path / _INDEX, index)}
-        for name, table in data.items():
-            content = parquet_bytes(table, self._row_group_size)
-            digests[f"{path.name}/{names[name]}"] = files.write_bytes(path / names[name], content)
-        files.write_sidecar(path, digests)
+        tables = ((names[name], parquet_bytes(table, self._row_group_size)) for name, table in data.items())
+        files.write_folder(path, chain([(_INDEX, index)], tables))
 
     def load(self) -> dict[str, pd.DataFrame]:
         """Return the tables by name if every file is the one that was written."""

@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -131,6 +131,20 @@ def write_checked(path: Path, write: Callable[[BinaryIO], object]) -> str:
     digest = write_atomically(path, write)
     write_sidecar(path, {path.name: digest})
     return digest
+
+
+def write_folder(path: Path, contents: Iterable[tuple[str, bytes]]) -> None:
+    """Write the files of a folder one after the other, then one sidecar beside it that lists all of them.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The folder.
+    contents : iterable of (str, bytes)
+        Each file's path below the folder, and what it holds; read as the files are written.
+    """
+    sidecar_of(path).unlink(missing_ok=True)
+    write_sidecar(path, {f"{path.name}/{name}": write_bytes(path / name, raw) for name, raw in contents})
 
 
 def read_sidecar(sidecar: Path) -> dict[str, str]:

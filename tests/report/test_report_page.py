@@ -99,6 +99,7 @@ class TestWording:
         row = trust_row(C=0.5, q=0.5, undefined=json.dumps({"q_interval": "fewer_than_10_clusters"}))
         assert share_with_interval(row, "C") == "50.0 %"
         assert share_with_interval(row, "q") == "50.0 % (no interval: fewer than 10 base tasks)"
+        assert share_with_interval(row, "q", noted=("fewer_than_10_clusters",)) == "50.0 %"
 
     def test_codes_are_said_in_words_and_given_names_stay(self):
         frame = pd.DataFrame(

@@ -270,6 +270,10 @@ def _views_table(trust: pd.DataFrame) -> list[TableBlock]:
     return [TableBlock("trust-views", "How far failures matter", note, shown, rows)]
 
 
+_NOTED = ("fewer_than_10_clusters",)
+"""Why slices have no interval, as the note of their tables says."""
+
+
 def slices_section(trust: pd.DataFrame) -> Section:
     """Trust by slice: domain, difficulty, manipulation and whatever else the pairs carry."""
     rows = trust[(trust["view"] == "strict") & (trust["slice_by"] != "all")]
@@ -286,7 +290,7 @@ def slices_section(trust: pd.DataFrame) -> Section:
                 "Slice": [slice_name(by, name) for name in part["slice"]],
                 "Pairs": part["n_pairs"].tolist(),
                 **{
-                    title: [_lines(share_with_interval(row, name)) for row in _records(part)]
+                    title: [_lines(share_with_interval(row, name, _NOTED)) for row in _records(part)]
                     for name, title in {
                         "C": "C",
                         "phi": "phi",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
@@ -113,8 +113,13 @@ def percent(value: Any, digits: int = 1) -> str:
     return "–" if is_missing(value) else f"{100 * float(value):.{digits}f} %"
 
 
-def share_with_interval(row: Mapping[str, Any], metric: str) -> str:
+def share_with_interval(row: Mapping[str, Any], metric: str, noted: Collection[str] = ()) -> str:
     """Return a statistic of a trust row with its interval, or why it or its interval is undefined.
+
+    Parameters
+    ----------
+    noted : collection of str
+        Reasons for a missing interval that a note beside the table gives for all its cells.
 
     Examples
     --------
@@ -132,7 +137,9 @@ def share_with_interval(row: Mapping[str, Any], metric: str) -> str:
     high: Any = row.get(f"{metric}_high")
     if is_missing(low) or is_missing(high):
         why = reasons.get(f"{metric}_interval")
-        return percent(row[metric]) + (f" (no interval: {reason_text(why)})" if why else "")
+        return percent(row[metric]) + (
+            f" (no interval: {reason_text(why)})" if why and why not in noted else ""
+        )
     return f"{percent(row[metric])} ({100 * float(low):.1f} to {100 * float(high):.1f})"
 
 

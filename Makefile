@@ -9,7 +9,7 @@ SFT_STAMP := $(SFT_VENV)/.locked
 export KEDRO_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env env-sft run test test-slow test-labelstudio lint lock docs bench-startup bench-metrics bench-variance bench-judging bench-attributes bench-adaptation
+.PHONY: help env env-sft run test test-slow test-labelstudio lint lock docs bench-startup bench-metrics bench-variance bench-judging bench-attributes bench-adaptation bench-labels
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -85,3 +85,6 @@ bench-adaptation: env ## 14,637 reweighting fits beside a plain scikit-learn loo
 
 bench-attributes: env ## 182.7 million attribute reads: all agreement tables, profiles, beside pandas
 	@$(BIN)/python benchmarks/bench_attributes.py
+
+bench-labels: env ## 50,000 labels of twenty people: read, checked, settled and analysed
+	@$(BIN)/python benchmarks/bench_labels.py

@@ -68,15 +68,17 @@ def _reason_rows(primary: pd.DataFrame) -> pd.DataFrame:
 def _slices(
     comparisons: pd.DataFrame, primary: pd.DataFrame, pairs: pd.DataFrame, options: AnalysisOptions
 ) -> list[tuple[str, str, pd.DataFrame]]:
-    overall = comparisons[comparisons["attribute"].isna()]
+    whole = comparisons[comparisons["attribute"].isna()]
+    # Numbers alone are cut into slices: texts would be copied for each.
+    overall = whole[["pair", "cluster", "code_1", "code_2"]]
     out = [("all", "all", overall)]
     known = pairs.set_index("pair_id")
     for column in options.slice_by:
         if column in known.columns:
-            values = overall["pair_id"].map(known[column].astype("str"))
+            values = whole["pair_id"].map(known[column].astype("str"))
             out += [(column, str(value), rows) for value, rows in overall.groupby(values, sort=True)]
     for code, named in _reason_rows(primary).groupby("code", sort=True):
-        out.append(("reason_code", str(code), overall[overall["pair_id"].isin(named["pair_id"])]))
+        out.append(("reason_code", str(code), overall[whole["pair_id"].isin(named["pair_id"]).to_numpy()]))
     attributes = comparisons[comparisons["attribute"].notna()]
     out += [("attribute", str(value), rows) for value, rows in attributes.groupby("attribute", sort=True)]
     return out
@@ -198,9 +200,9 @@ def item_agreement(labels: pd.DataFrame, pairs: pd.DataFrame, options: AnalysisO
     """
     primary = primary_labels(labels, pairs)
     overall = primary[primary["attribute"].isna()]
-    reasons = (
-        _reason_rows(primary).groupby("pair_id")["code"].agg(lambda codes: canonical_json(sorted(codes)))
-    )
+    named = _reason_rows(primary).sort_values(["pair_id", "code"]).groupby("pair_id")["code"].agg(tuple)
+    texts = {codes: canonical_json(list(codes)) for codes in set(named)}
+    reasons = named.map(texts).astype("str")
     frames = []
     for kind, own in overall.groupby("kind", sort=True):
         counts = label_counts(own)

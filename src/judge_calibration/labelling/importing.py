@@ -546,8 +546,9 @@ def _moved_text(frame: pd.DataFrame, packets: pd.DataFrame) -> pd.Series:
             wanted = pd.Series(
                 issued[column].reindex(frame.loc[rows, "id"]).to_numpy(), index=frame.index[rows]
             )
-            came = frame.loc[rows, column].map(to_storable)
-            unlike = came[(came != wanted).to_numpy()]
+            came = frame.loc[rows, column]
+            came = came[(came != wanted).to_numpy()].map(to_storable)
+            unlike = came[(came != wanted[came.index]).to_numpy()]
             differs = _squeezed(unlike) != _squeezed(wanted[unlike.index])
             other = [
                 place for place in differs[differs].index if not _same_but_damaged(came[place], wanted[place])

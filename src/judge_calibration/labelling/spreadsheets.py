@@ -345,6 +345,8 @@ def _row_records(
         places = columns.get(column)
         if places is None:
             return None
+        if len(places) == 1:  # as good as always: many labels are read faster so
+            return undo_safe(cells[places[0]]) if places[0] < len(cells) else ""
         return "".join(undo_safe(cells[place]) for place in places if place < len(cells))
 
     def stripped(column: str) -> str | None:

@@ -35,6 +35,21 @@ class TestSaved:
     def test_an_empty_table_has_the_column(self, tmp_path):
         assert list(saved(tmp_path, Parquet, pd.DataFrame({"C": []})).load().columns) == ["C", "mark"]
 
+    def test_the_csv_of_an_empty_table_says_it_in_its_header(self, tmp_path):
+        saved(tmp_path, Parquet, pd.DataFrame({"C": []}), csv=True)
+        assert (tmp_path / "artifact.csv").read_text().splitlines() == ["C,mark: SIMULATED"]
+
+    @pytest.mark.parametrize("data", [[], ["a"], [1, None]])
+    def test_lists_that_cannot_carry_it_load_as_they_were(self, tmp_path, data):
+        assert saved(tmp_path, Json, data).load() == data
+        assert json.loads((tmp_path / "artifact").read_text())["mark"] == "SIMULATED"
+
+    def test_of_a_folder_what_is_only_read(self, tmp_path):
+        files = {"README.md": "plain", "a/page.html": "<body>x", "prompt.md": "prompt", "t.csv": "a\n"}
+        loaded = saved(tmp_path, Files, files).load()
+        assert {name for name, text in loaded.items() if "SIMULATED" in text} == {"README.md", "a/page.html"}
+        assert (loaded["prompt.md"], loaded["t.csv"]) == ("prompt", "a\n")
+
     @pytest.mark.parametrize("data", [{"a": 1}, [{"a": 1}]])
     def test_documents(self, tmp_path, data):
         assert "SIMULATED" in json.dumps(saved(tmp_path, Json, data).load())

@@ -10,6 +10,9 @@ from kedro_datasets.json import JSONDataset
 from kedro_datasets.text import TextDataset
 
 from judge_calibration.datasets.checksummed import ChecksummedFile
+from judge_calibration.datasets.marks import COLUMN
+
+_ITEMS = "marked_list"
 
 
 def json_text(value: Any) -> str:
@@ -42,12 +45,19 @@ class Json(ChecksummedFile, JSONDataset):
     {'a': None, 'b': 1}
     """
 
+    def _marked(self, data: Any, word: str) -> Any:
+        if isinstance(data, list) and not any(isinstance(item, dict) for item in data):
+            # No item can carry the word, an empty list least of all: the file does, and loads as the list.
+            return {_ITEMS: data, COLUMN: word}
+        return super()._marked(data, word)
+
     def _write(self, data: Any, file: BinaryIO) -> None:
         file.write(json_text(data).encode("utf-8"))
 
     def load(self) -> Any:
         """Return the document if the file is the one that was written."""
-        return json.loads(self.checked_path().read_text(encoding="utf-8"))
+        data = json.loads(self.checked_path().read_text(encoding="utf-8"))
+        return data[_ITEMS] if isinstance(data, dict) and set(data) == {_ITEMS, COLUMN} else data
 
 
 class Text(ChecksummedFile, TextDataset):

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from kedro.io.core import AbstractDataset, AbstractVersionedDataset, DatasetError, Version
 
 from judge_calibration.datasets.checksummed import Checksummed
+from judge_calibration.datasets.marks import marked
 from judge_calibration.runs import files
 from judge_calibration.text import sha256_of
 
@@ -133,7 +134,11 @@ class Files(Checksummed, AbstractVersionedDataset[Mapping[str, "str | bytes"], d
 
     def _marked(self, data: Mapping[str, str | bytes], word: str) -> Mapping[str, str | bytes]:
         # Each file has its own form (a sheet for labels, an adapter): whoever makes it puts the word there.
-        return data
+        # What is for reading only is marked here.
+        return {
+            name: marked(content, word) if isinstance(content, str) and _is_for_reading(name) else content
+            for name, content in data.items()
+        }
 
     def _put(self, data: Mapping[str, str | bytes], path: Path) -> None:
         if not data:
@@ -157,3 +162,8 @@ class Files(Checksummed, AbstractVersionedDataset[Mapping[str, "str | bytes"], d
 
     def _describe(self) -> dict[str, Any]:
         return {"filepath": self._filepath, "version": self._version}
+
+
+def _is_for_reading(name: str) -> bool:
+    path = PurePosixPath(name)
+    return path.stem.upper() == "README" or path.suffix.lower() == ".html"

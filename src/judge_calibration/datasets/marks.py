@@ -82,7 +82,8 @@ def _marked_figure(figure: Any, word: str) -> Any:
 def mark_catalog(catalog: CatalogProtocol, word: str) -> None:
     """Let every dataset of a catalog that writes checked files add the word to what it saves.
 
-    Folders of files are left as they are: they go to other programs, and who makes them marks them.
+    Files of folders are left as they are, but for pages and READMEs: they go to other programs, and whoever
+    makes them marks them.
     """
     from judge_calibration.datasets.checksummed import Checksummed
 

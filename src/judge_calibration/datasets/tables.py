@@ -14,6 +14,7 @@ from kedro_datasets._typing import TablePreview
 from kedro_datasets.pandas import CSVDataset, ParquetDataset
 
 from judge_calibration.datasets.checksummed import ChecksummedFile
+from judge_calibration.datasets.marks import COLUMN
 from judge_calibration.runs import files
 
 # A spreadsheet takes a cell that starts so for a formula. An apostrophe before it makes it text.
@@ -138,6 +139,9 @@ class Parquet(ChecksummedFile, ParquetDataset):
 
     def _write_beside(self, data: pd.DataFrame, path: Path) -> None:
         if self._csv:
+            if data.empty and self.mark is not None:
+                # Without a row only the header can say it; the table itself keeps its column's name.
+                data = data.rename(columns={COLUMN: f"{COLUMN}: {self.mark}"})
             content = csv_bytes(data)
             files.write_checked(path.with_suffix(".csv"), lambda file: file.write(content))
 

@@ -98,6 +98,104 @@ class TestLong:
         with pytest.raises(ReadsError, match=message):
             read({"path": saved(damage(long_rows()), "r.csv"), "layout": "long"})
 
+    def test_several_faults_are_told_together_with_their_rows(self, saved):
+        rows = pd.concat([long_rows().drop(index=5), long_rows().iloc[[0]]], ignore_index=True)
+        rows.loc[2, "direction"] = "left"
+        with pytest.raises(ReadsError) as caught:
+            read({"path": saved(rows, "r.csv"), "layout": "long"})
+        text = str(caught.value)
+        assert "r.csv, row 4, column direction: found 'left'; wanted A, B, NONE" in text
+        assert "r.csv, rows 2, 9, judge j, item p1, attribute depth, order AB: found 2 values" in text
+        assert "judge j, item p2, attribute depth: found no read in order BA" in text
+        assert "1 of 8 reads are absent" in text
+
+    def test_unknown_names_hide_what_is_absent_because_of_them(self, saved):
+        rows = long_rows()
+        rows.loc[3, "attribute"] = "colour"
+        with pytest.raises(ReadsError) as caught:
+            read({"path": saved(rows, "r.csv"), "layout": "long"})
+        assert "row 5, column attribute: found 'colour'; wanted an attribute" in str(caught.value)
+        assert len(caught.value.problems) == 1
+
+    def test_rows_of_parquet_are_numbered_from_1(self, saved):
+        rows = long_rows()
+        rows.loc[3, "pair_id"] = "p9"
+        with pytest.raises(ReadsError, match="row 4, column pair_id: found 'p9'"):
+            read({"path": saved(rows, "r.parquet"), "layout": "long"})
+
+    @pytest.mark.parametrize(
+        ("outcome", "direction", "message"),
+        [
+            ("valid", None, "row 2, column direction: found nothing; wanted a direction"),
+            ("malformed", "A", "row 2, column direction: found 'A'; wanted nothing"),
+        ],
+    )
+    def test_an_outcome_and_its_direction_have_to_fit(self, saved, outcome, direction, message):
+        rows = long_rows().assign(outcome="valid")
+        rows.loc[0, ["outcome", "direction"]] = [outcome, direction]
+        with pytest.raises(ReadsError, match=message):
+            read({"path": saved(rows, "r.csv"), "layout": "long"})
+
+    def test_confidence_outside_0_to_1_is_named(self, saved):
+        rows = long_rows().assign(confidence=[0.5] * 7 + [1.5], magnitude="much")
+        with pytest.raises(ReadsError) as caught:
+            read({"path": saved(rows, "r.csv"), "layout": "long"})
+        assert "row 9, column confidence: found '1.5'; wanted a number from 0 to 1" in str(caught.value)
+        assert "row 2, column magnitude: found 'much' in 8 rows" in str(caught.value)
+
+    def test_whole_numbers_and_white_space_do_not_matter(self, saved):
+        rows = long_rows(direction=lambda *_: 1.0)
+        file = {"layout": "long", "directions": {"1": "A"}}
+        assert (read(file | {"path": saved(rows, "r.parquet")}).cube.stable == 1).all()
+        assert (read(file | {"path": saved(rows.assign(direction=" 1 "), "r.csv")}).cube.stable == 1).all()
+
+    def test_a_column_that_no_read_has_cannot_be_renamed(self):
+        with pytest.raises(ValueError, match="'pairid', which no read has"):
+            ReadsFile(path="r.csv", layout="long", columns={"pairid": "item"})
+
+
+class TestFiles:
+    """What is wrong with a file as such."""
+
+    def text(self):
+        return long_rows("jé").to_csv(index=False)
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+    def test_byte_order_marks_are_understood(self, tmp_path, encoding):
+        path = tmp_path / "r.csv"
+        path.write_bytes(self.text().replace("\n", "\r\n").encode(encoding))
+        assert read({"path": str(path), "layout": "long"}).cube.judges == ("jé",)
+
+    def test_empty_lines_count_as_rows(self, tmp_path):
+        path = tmp_path / "r.csv"
+        path.write_text(self.text().replace("\n", "\n\n", 1).replace("BA,A", "BA,left", 1), encoding="utf-8")
+        with pytest.raises(ReadsError, match="row 4, column direction: found 'left'"):
+            read({"path": str(path), "layout": "long"})
+
+    @pytest.mark.parametrize(
+        ("damage", "message"),
+        [
+            (lambda t: b"", "no header"),
+            (lambda t: t.split(b"\n")[0] + b"\n", "no rows"),
+            (lambda t: t.replace(b"j\xc3\xa9", b"j\xe9"), "line 2: found byte 0xe9, which is not UTF-8"),
+            (lambda t: t.rstrip()[:-2], "row 9: found 4 cells; wanted 5, as in the header"),
+            (lambda t: t + b"p1,j,depth,AB,A,more\n", "row 10: found 6 cells"),
+            (lambda t: t.replace(b"order", b"direction", 1), "several columns of this name"),
+            (lambda t: t.replace(b",", b";"), "column pair_id: found no such column"),
+        ],
+    )
+    def test_what_is_no_table_is_named(self, tmp_path, damage, message):
+        path = tmp_path / "r.csv"
+        path.write_bytes(damage(self.text().encode()))
+        with pytest.raises(ReadsError, match=message):
+            read({"path": str(path), "layout": "long"})
+
+    def test_endings_in_capitals_are_found_in_a_folder(self, saved, tmp_path):
+        saved(packed_rows(), "folder/first.csv")
+        (tmp_path / "folder/first.csv").rename(tmp_path / "folder/first.CSV")
+        found = read({"path": str(tmp_path / "folder"), "layout": "packed"})
+        assert found.cube.judges == ("first",)
+
 
 class TestPacked:
     def test_a_folder_with_one_file_a_judge(self, saved, tmp_path):
@@ -131,11 +229,25 @@ class TestPacked:
             ({"a": packed_rows("j"), "b": packed_rows("j")}, "a second table of this judge"),
             ({"a": packed_rows(pair_id=["p1", "p9"])}, "item p9: found no such pair"),
             ({"a": packed_rows().drop(columns="pair_id")}, "column pair_id"),
+            ({"a": packed_rows(pair_id=["p1", None])}, "a, row 1, column pair_id: found nothing"),
+            ({"a": packed_rows(**{"list structure": [1, 1]})}, "list_structure: found 2 columns"),
+            ({"a": packed_rows()[["pair_id"]]}, "no column of an attribute"),
         ],
     )
     def test_what_is_no_panel_is_named(self, tables, message):
         with pytest.raises(ReadsError, match=message):
             from_tables(tables, ATTRIBUTES, PAIRS)
+
+    def test_ids_of_a_renamed_column_keep_their_zeros(self, saved):
+        path = saved(packed_rows(pair_id=["007", "010"]).rename(columns={"pair_id": "item"}), "j.csv")
+        file = {"path": path, "layout": "packed", "columns": {"pair_id": "item"}}
+        assert read(file, pairs=["007", "010"]).cube.items == ("007", "010")
+
+    def test_files_and_rows_are_named(self, saved, tmp_path):
+        saved(packed_rows(), "folder/first.csv")
+        saved(packed_rows(depth=[8, 11]), "folder/second.csv")
+        with pytest.raises(ReadsError, match=r"second\.csv, row 3, attribute depth: found 11 in 1 rows"):
+            read({"path": str(tmp_path / "folder"), "layout": "packed"})
 
     def test_a_judge_cannot_be_asked_and_imported(self):
         cube = from_tables({"j": packed_rows("j")}, ATTRIBUTES)

@@ -10,6 +10,10 @@ from pydantic import Field, model_validator
 from judge_calibration.options.base import Options
 from judge_calibration.options.judging import JudgingOptions
 
+_READ_COLUMNS = (
+    *("pair_id", "judge_id", "attribute", "order", "direction", "outcome", "confidence", "magnitude"),
+)
+
 
 class HolisticOptions(Options):
     """Which of a judge's verdicts stands for its overall choice.
@@ -35,7 +39,7 @@ class ReadsFile(Options):
     ----------
     layout : {"long", "packed"}
         ``long``: a row a read, with pair_id, judge_id, attribute, order (AB, BA), direction, and outcome if
-        it is known. ``packed``: one file a judge, a row an item (pair_id), a column an attribute holding
+        it is known; confidence and magnitude, where they are, are checked (0 to 1). ``packed``: one file a judge, a row an item (pair_id), a column an attribute holding
         3 (r1 + 1) + (r2 + 1), with r = 1 for A, -1 for B, 0 for neither in the orders AB and BA.
     judge_id
         The judge of the file; null: its column judge_id, else (packed) the file's name without its ending.
@@ -54,6 +58,16 @@ class ReadsFile(Options):
     columns: dict[str, str] = Field(default_factory=dict)
     directions: dict[str, Literal["A", "B", "NONE"]] = Field(default_factory=dict)
     direction_names: Literal["identity", "shown"] = "identity"
+
+    @model_validator(mode="after")
+    def _columns_are_ours(self) -> ReadsFile:
+        unknown = sorted(set(self.columns) - set(_READ_COLUMNS)) if self.layout == "long" else []
+        if unknown:
+            raise ValueError(
+                f"columns names {', '.join(map(repr, unknown))}, which no read has; "
+                f"write ours to theirs, ours being {', '.join(_READ_COLUMNS)}"
+            )
+        return self
 
 
 class PanelOptions(Options):

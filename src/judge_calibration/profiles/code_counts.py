@@ -6,6 +6,8 @@ the counts of disjoint sets of items add up.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from judge_calibration.profiles.storage import CODES, STABLE_A, STABLE_B, unpack
@@ -42,6 +44,11 @@ def code_counts(codes: np.ndarray, chunk: int = 4_000) -> np.ndarray:
     return counts
 
 
+def cells(counts: np.ndarray) -> np.ndarray:
+    """Return how many cells there are."""
+    return np.asarray(counts.sum(axis=-1))
+
+
 def resolved_reads(counts: np.ndarray) -> np.ndarray:
     """Return how many single reads resolve: summed over the last axis."""
     return (counts * (np.abs(_FIRST) + np.abs(_SECOND))).sum(axis=-1)
@@ -60,3 +67,42 @@ def both_resolved(counts: np.ndarray) -> np.ndarray:
 def first_shown_chosen(counts: np.ndarray) -> np.ndarray:
     """Return how many reads name the answer that was shown first (A in order AB, B in order BA)."""
     return (counts * ((_FIRST == 1).astype(int) + (_SECOND == -1).astype(int))).sum(axis=-1)
+
+
+def ratio_error(
+    counts: np.ndarray, top: Callable[[np.ndarray], np.ndarray], bottom: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Return the standard error of a ratio of sums over cells.
+
+    The cells of one group (an attribute of a judge, say) are draws of one distribution, those of different
+    groups of different ones; both orders of a cell belong together. By linearisation.
+
+    Parameters
+    ----------
+    counts : numpy.ndarray of int, shape (..., n_groups, 9)
+    top, bottom : callable
+        The functions of this module whose sums over groups are divided, e.g. :func:`first_shown_chosen` by
+        :func:`resolved_reads`.
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (...)
+        NaN where the lower sum is 0.
+
+    Examples
+    --------
+    Of 100 cells 50 are stable: the root of .25 / 100.
+
+    >>> counts = np.array([[50, 50, 0, 0, 0, 0, 0, 0, 0]])
+    >>> float(ratio_error(counts, stable_cells, cells))
+    0.05
+    """
+    each = np.eye(CODES, dtype=np.int64)
+    below = bottom(counts).sum(axis=-1).astype(float)
+    known = below > 0
+    rate = np.divide(top(counts).sum(axis=-1), below, out=np.full(below.shape, np.nan), where=known)
+    value = top(each) - rate[..., None, None] * bottom(each)
+    n = np.maximum(1, counts.sum(axis=-1))
+    squares = (counts * value**2).sum(axis=-1) - (counts * value).sum(axis=-1) ** 2 / n
+    spread = np.sqrt(np.maximum(0.0, squares).sum(axis=-1))
+    return np.divide(spread, below, out=np.full(below.shape, np.nan), where=known)

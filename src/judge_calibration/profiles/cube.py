@@ -17,6 +17,9 @@ from judge_calibration.profiles.storage import pack, unpack, unpack_first, unpac
 
 _DIRECTIONS = {"A": 1, "B": -1, "NONE": 0}
 _ORDERS = ("AB", "BA")
+FILE, ROW = "_file", "_row"
+"""Columns that say where a read was found; they are named in problems."""
+_MOST = 20
 
 
 class ReadsError(ProblemsError):
@@ -88,18 +91,24 @@ class ReadCube:
 
 
 def cube_from_reads(
-    reads: pd.DataFrame, attributes: Sequence[str], pairs: Sequence[str] | None = None
+    reads: pd.DataFrame,
+    attributes: Sequence[str],
+    pairs: Sequence[str] | None = None,
+    problems: Sequence[Problem] = (),
 ) -> ReadCube:
     """Arrange a long table of reads as a cube.
 
     Parameters
     ----------
     reads : pandas.DataFrame
-        The canonical table ``reads``; every judge must have every (item, attribute) in both orders.
+        The canonical table ``reads``; every judge must have every (item, attribute) in both orders. The
+        columns FILE and ROW, where they are, say where a read was found.
     attributes : sequence of str
         The inventory's names; they fix the order of the last axis. Attributes without a read are left out.
     pairs : sequence of str, optional
         The known pair ids; reads of other items are refused.
+    problems : sequence of Problem
+        What was found wrong with the reads before: told with everything that is found here.
 
     Raises
     ------
@@ -114,35 +123,23 @@ def cube_from_reads(
     >>> int(cube_from_reads(reads, ["depth"]).stable[0, 0, 0])
     1
     """
-    problems: list[Problem] = []
-    for name in sorted(set(reads["attribute"]) - set(attributes)):
-        problems.append(Problem("reads, column attribute", repr(name), "an attribute of the inventory"))
+    found = list(problems)
+    known = reads["attribute"].isin(attributes) & reads["order"].isin(_ORDERS)
+    known &= reads["judge_id"].notna() & reads["pair_id"].notna()
     if pairs is not None:
-        for item in sorted(set(reads["pair_id"]) - set(pairs))[:20]:
-            problems.append(Problem("reads, column pair_id", repr(item), "an item of the table pairs"))
-    for order in sorted(set(reads["order"].astype(str)) - set(_ORDERS)):
-        n = int((reads["order"].astype(str) == order).sum())
-        problems.append(
-            Problem("reads, column order", f"{order!r} in {n:,} rows", "AB or BA: a cell has two orders")
-        )
-    cell = ["judge_id", "pair_id", "attribute"]
-    repeated = reads[reads.duplicated([*cell, "order"], keep=False)]
-    for key, n in list(repeated.groupby([*cell, "order"], sort=False).size().items())[:20]:
-        judge, item, name, order = map(str, key)  # type: ignore[call-overload]
-        where = f"reads, judge {judge}, item {item}, attribute {name}, order {order}"
-        problems.append(Problem(where, f"{n} values", "one read an order"))
-    if problems:
-        raise ReadsError(f"The table reads has {len(problems)} problems.", problems, "correct the reads")
-
-    judges = tuple(dict.fromkeys(reads["judge_id"]))
-    items = tuple(dict.fromkeys(reads["pair_id"]))
+        known &= reads["pair_id"].isin(pairs)
+    if FILE not in reads.columns:
+        found += _unknown(reads, attributes, pairs)
+    found += _repeated(reads)
+    judges = tuple(dict.fromkeys(reads["judge_id"].dropna()))
+    items = tuple(dict.fromkeys(reads["pair_id"].dropna()))
     present = set(reads["attribute"])
     names = tuple(name for name in attributes if name in present)
     shape = (len(judges), len(items), len(names))
     missing = np.int8(2)
     cubes = {}
     for order in _ORDERS:
-        part = reads[reads["order"] == order]
+        part = reads[known & (reads["order"] == order)]
         cube = np.full(shape, missing, dtype=np.int8)
         direction = part["direction"].where(part["outcome"] == "valid").map(_DIRECTIONS).fillna(0)
         cube[
@@ -151,15 +148,70 @@ def cube_from_reads(
             pd.Categorical(part["attribute"], names).codes,
         ] = direction.to_numpy(dtype=np.int8)
         cubes[order] = cube
-    for order, cube in cubes.items():
-        for j, i, k in np.argwhere(cube == missing)[:20]:
-            where = f"reads, judge {judges[j]}, item {items[i]}, attribute {names[k]}"
-            problems.append(Problem(where, f"no read in order {order}", "a read in both orders"))
-    if problems:
-        total = sum(int((cube == missing).sum()) for cube in cubes.values())
+    # Where names are unknown, what is absent is their consequence.
+    absent = sum(int((cube == missing).sum()) for cube in cubes.values()) if known.all() else 0
+    if absent:
+        found += _absent(cubes, missing, judges, items, names)
+    if found:
+        told = f"; {absent:,} of {2 * int(np.prod(shape)):,} reads are absent" if absent else ""
         raise ReadsError(
-            f"The table reads is incomplete: {total} of {2 * int(np.prod(shape))} reads are absent.",
-            problems,
-            "read the missing cells; a read that failed is a row with its outcome, not an absent row",
+            f"The reads do not make a complete panel: {problem_count(found)}{told}.",
+            found,
+            "correct the reads; one that failed is a row with its outcome, not an absent row",
         )
     return ReadCube.of_directions(judges, items, names, cubes["AB"], cubes["BA"])
+
+
+def problem_count(problems: Sequence[Problem]) -> str:
+    """Return how many problems there are, in words."""
+    return "1 problem" if len(problems) == 1 else f"{len(problems):,} problems"
+
+
+def _unknown(reads: pd.DataFrame, attributes: Sequence[str], pairs: Sequence[str] | None) -> list[Problem]:
+    problems = []
+    for name in sorted(set(reads["attribute"]) - set(attributes))[:_MOST]:
+        problems.append(Problem("reads, column attribute", repr(name), "an attribute of the inventory"))
+    if pairs is not None:
+        for item in sorted(set(reads["pair_id"]) - set(pairs))[:_MOST]:
+            problems.append(Problem("reads, column pair_id", repr(item), "an item of the table pairs"))
+    for order in sorted(set(reads["order"].astype(str)) - set(_ORDERS))[:_MOST]:
+        n = int((reads["order"].astype(str) == order).sum())
+        problems.append(
+            Problem("reads, column order", f"{order!r} in {n:,} rows", "AB or BA: a cell has two orders")
+        )
+    return problems
+
+
+def _repeated(reads: pd.DataFrame) -> list[Problem]:
+    """Return the cells that have several values for one order, with their rows where those are known."""
+    keys = ["judge_id", "pair_id", "attribute", "order"]
+    repeated = reads[reads.duplicated(keys, keep=False)].dropna(subset=keys)
+    problems = []
+    for (judge, item, name, order), rows in repeated.groupby(keys, sort=False):
+        where = f"judge {judge}, item {item}, attribute {name}, order {order}"
+        first = "reads"
+        if FILE in rows.columns:
+            places = rows.groupby(FILE, sort=False, observed=True)[ROW].agg(list)
+            first = "; ".join(
+                f"{file}, row{'s' if len(found) > 1 else ''} {', '.join(map(str, found[:5]))}"
+                for file, found in places.items()
+            )
+        problems.append(Problem(f"{first}, {where}", f"{len(rows)} values", "one read an order"))
+        if len(problems) == _MOST:
+            break
+    return problems
+
+
+def _absent(
+    cubes: dict[str, np.ndarray],
+    missing: np.int8,
+    judges: tuple[str, ...],
+    items: tuple[str, ...],
+    names: tuple[str, ...],
+) -> list[Problem]:
+    problems = []
+    for order, cube in cubes.items():
+        for j, i, k in np.argwhere(cube == missing)[:_MOST]:
+            where = f"reads, judge {judges[j]}, item {items[i]}, attribute {names[k]}"
+            problems.append(Problem(where, f"no read in order {order}", "a read in both orders"))
+    return problems

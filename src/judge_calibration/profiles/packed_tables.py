@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from judge_calibration.errors import Problem
-from judge_calibration.profiles.cube import ReadCube, ReadsError
+from judge_calibration.profiles.cube import ReadCube, ReadsError, problem_count
 from judge_calibration.profiles.inventory import column_name
 from judge_calibration.profiles.storage import CODES
 
@@ -56,7 +57,7 @@ def from_tables(
     ----------
     tables : mapping of str to pandas.DataFrame
         By what to call them in messages (a file, or the judge). The column judge_id names the judge; without
-        it the mapping's key does.
+        it the mapping's key does. The index is what messages call the rows.
     attributes : sequence of str
         The inventory's names; they fix the order of the last axis. Columns may be spelt with spaces or
         hyphens. Attributes that no table has are left out.
@@ -66,8 +67,9 @@ def from_tables(
     Raises
     ------
     ReadsError
-        With every problem: unknown attributes, codes outside 0 to 8, absent codes, repeated items, judges
-        that lack attributes or items that others have, unknown items, one judge in two tables.
+        With every problem: unknown attributes, one in two columns, codes outside 0 to 8, absent codes or
+        items, repeated items, judges that lack attributes or items that others have, unknown items, one judge
+        in two tables.
 
     Examples
     --------
@@ -79,6 +81,7 @@ def from_tables(
     spelt = {where: {column_name(str(c)): c for c in table.columns} for where, table in tables.items()}
     present = {name for columns in spelt.values() for name in columns} & known
     names = tuple(name for name in attributes if name in present)
+    known_items, told = set(() if pairs is None else pairs), set[str]()
     items: pd.Index | None = None
     item_set: set[str] = set()
     judges: list[str] = []
@@ -94,6 +97,11 @@ def from_tables(
                         "an attribute's name",
                     )
                 )
+        twice = Counter(column_name(str(c)) for c in table.columns)
+        for name in [name for name, n in twice.items() if n > 1]:
+            problems.append(
+                Problem(f"{where}, column {name}", f"{twice[name]} columns of this name", "one column")
+            )
         absent = [name for name in names if name not in columns]
         for name in absent:
             problems.append(
@@ -111,8 +119,23 @@ def from_tables(
             )
         judges.append(judge)
         ids = table["pair_id"].astype("str")
+        nameless = ids.index[ids.isna()]
+        if len(nameless):
+            problems.append(
+                Problem(f"{where}, {_rows(nameless)}, column pair_id", "nothing", "the item of the row")
+            )
+            ids = ids.dropna()
         for item, n in ids.value_counts().loc[lambda c: c > 1].head(_MOST).items():
-            problems.append(Problem(f"{where}, item {item}", f"{n} rows", "one row an item"))
+            rows = _rows(ids.index[ids == item])
+            problems.append(Problem(f"{where}, {rows}, item {item}", f"{n} rows", "one row an item"))
+        for row, item in ids[~ids.isin(known_items)].items() if pairs is not None else ():
+            if item in told:
+                continue
+            told.add(item)
+            place = f"{where}, row {row}, item {item}"
+            problems.append(Problem(place, "no such pair", "an item of the table pairs"))
+            if len(told) >= _MOST:
+                break
         if items is None:
             items, item_set = pd.Index(ids), set(ids)
         elif len(ids) != len(items) or not np.array_equal(ids.to_numpy(), items.to_numpy()):
@@ -127,12 +150,13 @@ def from_tables(
         parts.append(_codes(table, [columns[name] for name in names], where, problems))
         if not problems and not np.array_equal(ids.to_numpy(), items.to_numpy()):
             parts[-1] = parts[-1][pd.Index(ids).get_indexer(items)]
-    if pairs is not None and items is not None:
-        for item in sorted(item_set - set(pairs))[:_MOST]:
-            problems.append(Problem(f"reads, item {item}", "no such pair", "an item of the table pairs"))
+    if tables and not names:
+        problems.append(
+            Problem(", ".join(tables)[:200], "no column of an attribute", "a column for each attribute")
+        )
     if problems:
         raise ReadsError(
-            f"The packed reads have {len(problems)} problems.",
+            f"The packed reads do not make a complete panel: {problem_count(problems)}.",
             problems,
             "correct the files; a code is 3 (r1 + 1) + (r2 + 1), with r = 1 for A, -1 for B, 0 for neither "
             "in the orders AB and BA",
@@ -154,19 +178,21 @@ def _judge_of(table: pd.DataFrame, where: str, problems: list[Problem]) -> str:
 def _check_codes(table: pd.DataFrame, columns: Sequence[str], where: str, problems: list[Problem]) -> None:
     for name in columns:
         values = pd.to_numeric(table[name], errors="coerce")
-        n_absent = int(values.isna().sum())
-        wrong = values[values.notna() & ~values.isin(range(CODES))]
-        if n_absent:
-            problems.append(
-                Problem(
-                    f"{where}, attribute {name}", f"no code in {n_absent:,} rows", "a read in both orders"
-                )
-            )
+        absent = table[name].isna()
+        wrong = table.loc[~absent & ~values.isin(range(CODES)), name]
+        if absent.any():
+            place = f"{where}, {_rows(table.index[absent])}, attribute {name}"
+            problems.append(Problem(place, f"no code in {int(absent.sum()):,} rows", "a read in both orders"))
         if len(wrong):
-            found = f"{wrong.iloc[0]:g} in {len(wrong):,} rows"
-            problems.append(
-                Problem(f"{where}, attribute {name}", found, "a whole number from 0 to 8: two orders")
-            )
+            place = f"{where}, {_rows(wrong.index)}, attribute {name}"
+            found = f"{str(wrong.iloc[0])[:40]} in {len(wrong):,} rows"
+            problems.append(Problem(place, found, "a whole number from 0 to 8: two orders"))
+
+
+def _rows(index: pd.Index) -> str:
+    """Return the first rows of some, as messages name them."""
+    told = ", ".join(map(str, index[:3])) + (", …" if len(index) > 3 else "")
+    return f"row {told}" if len(index) == 1 else f"rows {told}"
 
 
 def _codes(table: pd.DataFrame, columns: Sequence[str], where: str, problems: list[Problem]) -> np.ndarray:

@@ -10,7 +10,7 @@ r (1 - p), whatever its sign, and then shows what the judge saw. So
 - agreement of j and l over all items: a_j a_l + (1 - a_j)(1 - a_l); joint coverage: the mean over k of the
   product of both stable probabilities.
 
-All cells are drawn apart, so binomial intervals hold for shares of cells.
+All cells are drawn apart, so intervals for sums over cells hold; both orders of one cell are not.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,7 @@ def recovery_table(
     counts = cc.code_counts(cube.codes)
     n_judges, n_attributes = counts.shape[:2]
     n_items = len(cube.items)
-    whole = counts.sum(axis=1)
-    both, resolved = cc.both_resolved(whole), cc.resolved_reads(whole)
-    cells = np.full(n_judges, float(n_items * n_attributes))
+    by_attribute = counts.transpose(1, 0, 2)
     both_k = cc.both_resolved(counts)
     rate_k = cc.stable_cells(counts) / np.maximum(1, both_k)
     main = pairs[
@@ -69,22 +68,27 @@ def recovery_table(
         & (pairs["stratum"] == "all")
     ]
     joint = main["joint"].to_numpy(dtype=float)
-    detection = (cc.resolved_reads(counts) / 2 / n_items).mean(axis=0)
     spread = _Z * np.sqrt((rate_k * (1 - rate_k) / np.maximum(1, both_k)).sum(axis=0)) / n_judges
     perception = profiles["resolution"].to_numpy(dtype=float)
+    first, second = judge_pairs(n_judges)
+    shared = perception.reshape(n_judges, n_attributes)[first] * perception.reshape(n_judges, -1)[second]
+    shared_error = np.sqrt((shared * (1 - shared)).sum(axis=1) / n_items) / n_attributes
     weights = profiles["weight"].to_numpy(dtype=float)
     fitted = ~np.isnan(weights)
     rows = [
-        share_row("coverage", "judge", truth["coverage"], cc.stable_cells(whole) / cells, cells),
-        share_row(
-            "first_share", "judge", truth["first_share"], cc.first_shown_chosen(whole) / resolved, resolved
+        _ratio_row("coverage", "judge", truth["coverage"], counts, cc.stable_cells, cc.cells),
+        _ratio_row(
+            "first_share", "judge", truth["first_share"], counts, cc.first_shown_chosen, cc.resolved_reads
         ),
-        share_row(
-            "order_consistency", "judge", truth["order_consistency"], cc.stable_cells(whole) / both, both
+        _ratio_row(
+            "order_consistency",
+            "judge",
+            truth["order_consistency"],
+            counts,
+            cc.stable_cells,
+            cc.both_resolved,
         ),
-        share_row(
-            "detection", "attribute", truth["detection"], detection, np.full(n_attributes, n_items * n_judges)
-        ),
+        _ratio_row("detection", "attribute", truth["detection"], by_attribute, _resolved_share, cc.cells),
         recovery_row(
             "order_consistency", "attribute", truth["attribute_consistency"], rate_k.mean(axis=0), spread
         ),
@@ -97,12 +101,12 @@ def recovery_table(
             "inside: planted and found membership are the same",
         ),
         share_row("agreement", "judge pair", truth["agreement"], main["agreement"].to_numpy(), joint),
-        share_row(
+        recovery_row(
             "joint_coverage",
             "judge pair",
             truth["joint_coverage"],
             main["joint_coverage"].to_numpy(),
-            np.full(len(main), cells[0]),
+            _Z * shared_error,
         ),
         share_row(
             "perception profile",
@@ -122,6 +126,25 @@ def recovery_table(
     rows += _preference_rows(cube, truth["weight"][0], seed, repetitions, check_items)
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype(dict.fromkeys(("statistic", "of", "note"), "str"))
+
+
+def _resolved_share(counts: np.ndarray) -> np.ndarray:
+    return cc.resolved_reads(counts) / 2
+
+
+def _ratio_row(
+    statistic: str,
+    of: str,
+    planted: np.ndarray,
+    counts: np.ndarray,
+    top: Callable[[np.ndarray], np.ndarray],
+    bottom: Callable[[np.ndarray], np.ndarray],
+) -> dict[str, object]:
+    """Compare ratios of sums over cells with planted ones, by 95 % intervals from the cells' own spread."""
+    below = bottom(counts).sum(axis=-1)
+    known = below > 0
+    found = top(counts).sum(axis=-1)[known] / below[known]
+    return recovery_row(statistic, of, planted[known], found, _Z * cc.ratio_error(counts, top, bottom)[known])
 
 
 def _preference_rows(

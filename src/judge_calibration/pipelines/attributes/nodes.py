@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,19 @@ def chosen_attributes(inventory: Mapping[str, Any], options: AttributesOptions) 
     return [a for a in attributes if not options.attributes or a.name in options.attributes]
 
 
+def criteria_of(attributes: Sequence[Attribute], options: AttributesOptions) -> list[Criterion]:
+    """Return attributes as judges are told of them."""
+    return [
+        Criterion(
+            name=column_name(a.name),
+            description=a.definition
+            if options.description == "definition"
+            else f"{a.definition} More of it: {a.more} It is not this: {a.not_}",
+        )
+        for a in attributes
+    ]
+
+
 def plan_reads(
     judged_pairs: pd.DataFrame, attribute_inventory: dict[str, Any], options: AttributesOptions
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -49,15 +62,7 @@ def plan_reads(
     pairs = draw_pairs(judged_pairs, options.pairs, options.salt)
     if pairs.empty:
         return pairs, schemas.empty(schemas.CALLS)
-    criteria = [
-        Criterion(
-            name=column_name(a.name),
-            description=a.definition
-            if options.description == "definition"
-            else f"{a.definition} More of it: {a.more} It is not this: {a.not_}",
-        )
-        for a in chosen_attributes(attribute_inventory, options)
-    ]
+    criteria = criteria_of(chosen_attributes(attribute_inventory, options), options)
     return pairs, plan_attribute_calls(pairs, criteria, options.judging)
 
 

@@ -4,6 +4,7 @@ import yaml
 
 from judge_calibration.options.attributes import AttributesOptions
 from judge_calibration.pipelines.attributes import analysis, nodes
+from judge_calibration.report.attribute_figures import _broken
 from judge_calibration.report.attribute_section import TABLES, attributes_section
 from judge_calibration.report.blocks import FigureBlock, Missing, Prose, TableBlock
 from judge_calibration.schemas import READS, VERDICT_ROWS, empty
@@ -134,3 +135,17 @@ def test_judges_that_all_name_a_position_leave_an_empty_reduced_panel_and_no_err
     assert any("left out of the reduced panel" in text for text in prose)
     assert any("No judge resolves 5 % of its cells" in text for text in prose)
     assert any("Without one stable cell" in text for text in prose)
+
+
+def test_few_shared_cells_are_told_and_not_drawn(inventory, pairs):
+    """Two judges share the six attributes of one pair: a map of 100 % would be one square of six cells."""
+    reads = reads_of({"j": lambda i, o: "A", "k": lambda i, o: "A" if i == "p" else "AB"[o == "AB"]})
+    section = attributes_section(tables_of(inventory, pairs, reads))
+    assert not {b.id for b in section.blocks if isinstance(b, FigureBlock)} & {"coverage-agreement"}
+    told = [block.what for block in section.blocks if isinstance(block, Missing)]
+    assert any("no two judges share more than 6 cells (joint coverage 50.00 %)" in what for what in told)
+
+
+def test_names_side_by_side_are_broken_into_lines():
+    assert _broken("smollm2-135m-shifted (A)") == "smollm2-<br>135m-<br>shifted (A)"
+    assert _broken("gpt") == "gpt"

@@ -6,6 +6,7 @@ small maps print their values, and marks differ in shape too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ _DIRECTIONS = {"B": 0, "NONE": 1, "A": 2}
 
 
 def short_names(judges: Sequence[str]) -> list[str]:
-    """Return judges' names without a beginning that all share, at most 18 characters long.
+    """Return judges' names without a beginning that all share, at most 22 characters long.
 
     Examples
     --------
@@ -50,7 +51,17 @@ def short_names(judges: Sequence[str]) -> list[str]:
         while all(len(part) > shared + 2 and part[shared] == first[shared] for part in parts):
             shared += 1
     names = ["-".join(judge.split("-")[shared:]) for judge in judges]
-    return [name if len(name) <= 18 else name[:17] + "…" for name in names]
+    return [name if len(name) <= 22 else name[:21] + "…" for name in names]
+
+
+def _broken(name: str, width: int = 12) -> str:
+    """Return a name in lines of about `width` characters, broken after hyphens and before brackets."""
+    lines = [""]
+    for part in re.split(r"(?<=-)|(?<= )(?=\()", name):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "<br>".join(line.strip() for line in lines)
 
 
 def judge_map(rows: pd.DataFrame, judges: Sequence[str]) -> go.Figure:
@@ -265,7 +276,11 @@ def case_map(rows: pd.DataFrame) -> go.Figure:
 
 def _as_map(figure: go.Figure) -> go.Figure:
     """Return the figure with names on both axes, the first row on top; many names stand aslant."""
-    figure.update_xaxes(type="category", tickangle=-60 if len(figure.data[0].x) > 4 else 0, showgrid=False)
+    names = list(figure.data[0].x)
+    figure.update_xaxes(type="category", tickangle=-60 if len(names) > 4 else 0, showgrid=False)
+    if len(names) <= 4:
+        # Side by side on a telephone, too.
+        figure.update_xaxes(tickvals=names, ticktext=[_broken(str(name)) for name in names])
     figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
     return figure
 

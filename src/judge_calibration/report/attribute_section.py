@@ -33,6 +33,8 @@ TABLES = (
 """The tables that the section reads, under their dataset names."""
 
 LEAST_COVERAGE = 0.05
+LEAST_CELLS = 10
+"""Shared cells from which a judge pair's agreement is drawn; with fewer it stands in the numbers alone."""
 MOST_CHARACTERS = 1_500
 _COMMAND = "kedro run --env attributes"
 _LEAD = (
@@ -172,6 +174,10 @@ def _agreement_blocks(
         if not own["agreement"].notna().any():
             blocks.append(_no_stratum(stratum))
             continue
+        drawn, thin = _thick(own)
+        if not drawn["agreement"].notna().any():
+            blocks.append(_too_thin(_STRATA[stratum], own))
+            continue
         exact = _pair_rows(own, f"heat-{stratum}-numbers", f"Agreement, {_STRATA[stratum]}")
         blocks.append(
             figure_block(
@@ -180,35 +186,60 @@ def _agreement_blocks(
                 f"{count_noun(len(members), 'judge')}; a square is one judge pair: the share of the cells "
                 "that both resolve that points the same way, on items where their overall choices were "
                 f"{'the same' if stratum == 'same' else 'opposite'}. Counts and joint coverage in the "
-                "numbers. Intervals of the means stand in the table above.",
+                f"numbers. Intervals of the means stand in the table above.{thin}",
                 f"Square map of {len(members)} judges with the agreement of every two of them.",
-                figures.judge_map(own, members),
+                figures.judge_map(drawn, members),
                 exact,
             )
         )
     everything = main[main["stratum"] == "all"]
     if not everything["agreement"].notna().any():
         return blocks
+    drawn, thin = _thick(everything)
+    if not drawn["agreement"].notna().any():
+        blocks.append(_too_thin("all items", everything))
+        return blocks
     blocks.append(
         figure_block(
             "coverage-agreement",
             "Coverage against agreement",
             f"{count_noun(len(everything), 'judge pair')}, all items; n is joint coverage times items times "
-            "attributes. Judges that agree on little of what they see may agree by what they choose to see.",
+            "attributes. Judges that agree on little of what they see may agree by what they choose to "
+            f"see.{thin}",
             "Scatter of agreement over joint coverage, a mark a judge pair.",
-            figures.coverage_against_agreement(everything, dropped),
+            figures.coverage_against_agreement(drawn, dropped),
             _pair_rows(everything, "coverage-agreement-numbers", "Agreement, all items"),
         )
     )
     return blocks
 
 
+def _thick(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return the rows with the agreement of thin judge pairs taken out, and a sentence that says so."""
+    thin = rows["agreement"].notna() & (rows["joint"] < LEAST_CELLS)
+    if not thin.any():
+        return rows, ""
+    told = (
+        f" Not drawn: {count_noun(int(thin.sum()), 'judge pair')} with fewer than {LEAST_CELLS} such cells."
+    )
+    return rows.assign(agreement=rows["agreement"].where(~thin)), told
+
+
+def _too_thin(where: str, rows: pd.DataFrame) -> Missing:
+    most = rows.sort_values("joint", ascending=False, kind="stable").head(1).to_dict("records")[0]
+    cells = f"{count_noun(int(most['joint']), 'cell')} (joint coverage {percent(most['joint_coverage'], 2)})"
+    what = (
+        f"Agreement, {where}: no two judges share more than {cells}, so there is nothing to draw; "
+        f"{LEAST_CELLS} are the least. It takes judges that resolve more, or more pairs (attributes.pairs):"
+    )
+    return Missing(what, _COMMAND)
+
+
 def _no_stratum(stratum: str) -> Missing:
     which = "the same" if stratum == "same" else "opposite"
     what = (
-        f"Agreement where overall choices were {which}: no two judges made a definite overall choice on the "
-        "same item that was, with an attribute that both resolve. It takes more pairs (attributes.pairs) or "
-        "judges that give verdicts too:"
+        f"Agreement where overall choices were {which}: on no such item do two judges resolve the same "
+        "attribute. It takes more pairs (attributes.pairs), or judges that give verdicts too:"
     )
     return Missing(what, _COMMAND)
 
@@ -413,12 +444,20 @@ def _profile_blocks(tables: Tables, judges: list[str], has_reduced: bool) -> lis
                     "Resolved stably": [percent(v) for v in profiles["resolution"]],
                 }
             )
-            n = profiles.drop_duplicates("judge_id")["n_verdicts"]
+            n = profiles[profiles["judge_id"].isin(drawn)].drop_duplicates("judge_id")["n_verdicts"]
+            least, most = int(n.min()), int(n.max())
+            choices = f"{least:,} choices" if least == most else f"{least:,} to {most:,} choices"
+            width = profiles["attribute"].nunique()
+            thin = (
+                f" There are {width} weights and fewer choices: the penalty decides much, read none alone."
+                if least < width
+                else ""
+            )
             note = (
                 f"The {figures.MOST_ATTRIBUTES} attributes with the largest mean size of weight. A weight is "
                 "what an attribute's stable direction adds to the log-odds of the judge's own choice (L2 "
-                f"logistic regression; {int(n.min()):,} to {int(n.max()):,} choices a judge; blue against, "
-                "orange for). Standard errors in the numbers."
+                f"logistic regression; {choices} a judge; blue against, orange for). Standard errors in the "
+                f"numbers.{thin}"
             )
             blocks.append(
                 figure_block(

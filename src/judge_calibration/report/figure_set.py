@@ -9,6 +9,7 @@ from judge_calibration.options.reporting import ReportingOptions
 from judge_calibration.report import figures, sections
 from judge_calibration.report.costs_section import draw_costs, draw_outcomes, draw_paths
 from judge_calibration.report.formats_section import draw_formats, draw_paradigms, draw_temperature
+from judge_calibration.report.labelling_section import draw_annotators, draw_drift, draw_expected
 from judge_calibration.report.manipulation_section import draw_errors, draw_neutral, draw_twins
 from judge_calibration.report.people_section import draw_agreement, draw_confusion
 from judge_calibration.report.position_section import draw_positions
@@ -28,6 +29,9 @@ DRAWN: dict[str, Callable[[Tables], go.Figure | None]] = {
     "figure_twins": draw_twins,
     "figure_agreement": draw_agreement,
     "figure_confusion": draw_confusion,
+    "figure_annotators": draw_annotators,
+    "figure_drift": draw_drift,
+    "figure_expected": draw_expected,
     "figure_formats": draw_formats,
     "figure_paradigms": draw_paradigms,
     "figure_temperature": draw_temperature,
@@ -49,6 +53,9 @@ TABLES = (
     "agreement_table",
     "human_ceiling",
     "confusion_table",
+    "annotator_table",
+    "annotator_drift",
+    "expected_relationship",
     "format_dispersion",
     "paradigms",
     "temperature_table",

@@ -25,6 +25,7 @@ from judge_calibration.report.formats_section import (
     temperature_section,
 )
 from judge_calibration.report.glossary import definitions_section
+from judge_calibration.report.labelling_section import labelling_section
 from judge_calibration.report.manipulation_section import manipulations_section, twins_section
 from judge_calibration.report.page import render_page
 from judge_calibration.report.people_section import people_section
@@ -79,7 +80,10 @@ def build_report(
         audit_section(tables),
     ]
     parts = [marked(section, judges) for section in of_judges]
-    parts.insert(2, marked(people_section(tables), judges or people))
+    parts[2:2] = [
+        marked(people_section(tables), judges or people),
+        marked(labelling_section(tables), people),
+    ]
     parts += [
         marked(attributes_section(tables), judges),
         marked(adaptation_section(tables), judges or people),

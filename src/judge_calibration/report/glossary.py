@@ -145,6 +145,15 @@ _TERMS = (
         "kappa = (observed - expected) / (1 - expected)",
     ),
     Term(
+        "labelling",
+        "labels",
+        "People's labels: agreement, drift, errors",
+        "Agreement of people is over every two who labelled the same pair independently; an adjudicator is "
+        "called only where two differ, and does not count. Drift: a person's last block of labels in time "
+        "less the first. Likely errors: Dawid and Skene's model, which takes a likely true label from all "
+        "labels at once. Settled: one label a pair by the declared rule; each single label is kept.",
+    ),
+    Term(
         "powered",
         "win rate",
         "Win rates by people and judge together",
@@ -223,6 +232,7 @@ _OF_SECTION = {
     "paired": ("paired",),
     "slices": ("trust", "consistency", "position", "accuracy"),
     "people": ("agreement", "powered"),
+    "labelling": ("labelling", "agreement"),
     "formats": ("formats", "trust"),
     "paradigms": ("paradigms", "trust"),
     "temperature": ("consistency", "trust"),

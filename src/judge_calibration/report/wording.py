@@ -150,15 +150,18 @@ def undefined_reasons(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def cell_name(row: Mapping[Any, Any], with_source: bool = False, with_temperature: bool = True) -> str:
-    """Name a cell: judge, protocol, constraint and temperature.
+    """Name a cell: judge, protocol, constraint and temperature. A row without a judge is of people alone.
 
     Examples
     --------
     >>> cell_name({"judge_id": "j", "protocol": "direct", "constraint": "none", "temperature": 0.0})
     'j, direct, free text, t = 0'
+    >>> cell_name({"judge_id": None, "protocol": None, "constraint": None, "temperature": None})
+    'people'
     """
     constraint = row.get("constraint")
-    parts = [str(row["judge_id"])]
+    of_people = is_missing(row["judge_id"])
+    parts = ["people" if of_people else str(row["judge_id"])]
     # Names that already say the protocol or the constraint do not say it twice.
     if not is_missing(row.get("protocol")):
         parts.append(str(row["protocol"]))
@@ -167,7 +170,7 @@ def cell_name(row: Mapping[Any, Any], with_source: bool = False, with_temperatur
             {"none": "free text", "grammar": "grammar-constrained"}.get(str(constraint), str(constraint))
         )
     temperature = row.get("temperature")
-    if with_temperature:
+    if with_temperature and not of_people:
         parts.append("own temperature" if is_missing(temperature) else f"t = {float(str(temperature)):g}")
     if with_source and not is_missing(row.get("source")):
         parts.append(f"on {source_name(row['source'])}")

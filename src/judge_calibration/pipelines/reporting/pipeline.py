@@ -7,7 +7,7 @@ from typing import Any
 from kedro.pipeline import Node, Pipeline
 
 from judge_calibration.pipelines.reporting import decisions, nodes, report_nodes
-from judge_calibration.report import adaptation_section, attribute_section, figure_set
+from judge_calibration.report import adaptation_section, attribute_section, figure_set, labelling_section
 
 # Every table that the page shows, under its own name.
 REPORTED = (
@@ -38,9 +38,8 @@ REPORTED = (
     "authority",
     "calibration_shift",
     "selftest_table",
-    "human_agreement",
     "human_ceiling",
-    "label_progress",
+    *labelling_section.TABLES,
     "labels",
     *attribute_section.TABLES,
     *adaptation_section.TABLES,

@@ -3,6 +3,7 @@ import pytest
 from labelling_helpers import fabricate_pairs, make_key, make_options
 
 from judge_calibration import schemas
+from judge_calibration.errors import SourceError
 from judge_calibration.labelling.importing import check_rows
 from judge_calibration.labelling.label_rows import rows_frame
 from judge_calibration.labelling.packets import make_packets, primary_packets
@@ -12,6 +13,7 @@ from judge_calibration.labelling.study import (
     ask_attributes,
     asked_answers,
     pooled_agreement,
+    read_cases,
     select_cases,
     study_results,
 )
@@ -201,3 +203,41 @@ def test_attributes_are_asked_about_equally_often():
 def test_a_study_needs_its_attributes():
     with pytest.raises(ValueError, match="attributes_per_pair"):
         make_options(study={"enabled": True})
+
+
+class TestCasesOfAFile:
+    PAIRS = fabricate_pairs(4)
+    GOOD = "bank-0001-style"
+
+    def read(self, folder, *lines):
+        file = folder / "cases.csv"
+        file.write_text("\n".join(lines))
+        return read_cases(str(file), self.PAIRS)
+
+    def test_numbers_of_judges_may_be_missing(self, tmp_path):
+        cases = self.read(tmp_path, "note,pair_id,role", f"x,{self.GOOD},control")
+        assert cases[["pair_id", "role"]].values.tolist() == [[self.GOOD, "control"]]
+        assert cases[["judges_a", "minority_share"]].isna().all(axis=None)
+
+    def test_every_problem_is_told_with_its_row(self, tmp_path):
+        with pytest.raises(SourceError) as caught:
+            self.read(
+                tmp_path,
+                "pair_id,role,judges_a",
+                f"{self.GOOD},witness,many",
+                f"{self.GOOD},control,1",
+                "p?,judge,1",
+            )
+        told = [(problem.where.rsplit(", ", 2)[1:], problem.found) for problem in caught.value.problems]
+        assert told == [
+            (["row 2", "column judges_a"], "'many'"),
+            (["row 3", "column pair_id"], f"{self.GOOD!r} again"),
+            (["row 4", "column pair_id"], "'p?'"),
+            (["row 4", "column role"], "'judge'"),
+        ]
+
+    def test_no_such_column_and_no_such_file(self, tmp_path):
+        with pytest.raises(SourceError, match="a column role"):
+            self.read(tmp_path, "pair_id", self.GOOD)
+        with pytest.raises(SourceError, match="cases_file"):
+            read_cases(str(tmp_path / "nowhere.csv"), self.PAIRS)

@@ -253,6 +253,149 @@ class TestMtBench:
         assert pooled["value"] > pooled["ceiling"] > 0.5
 
 
+def shown(row, identity):
+    """Return the label by the answers as shown that means the candidate."""
+    return {"A": "B", "B": "A"}.get(identity, identity) if row["order"] == "BA" else identity
+
+
+class TestALeaverAndAThird:
+    """The whole story of a round, by files as people send them."""
+
+    PAIRS = fabricate_pairs(6)
+
+    def sheet(self, folder, name, rows):
+        lines = [f"{row['packet_id']},{shown(row, says)},{when}" for row, says, when in rows]
+        (folder / name).write_text("\n".join(["packet_id,label,labelled_at", *lines]))
+        return {"path": str(folder / name)}
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def story(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("labels")
+        plain = run(make_options(), cls.PAIRS)
+        leaver = RoundKey(None, make_options().round_id).pseudonym("annotator_2")
+        key = plain["unblinding_key"]
+        first = key[key["stage"] == "primary"].sort_values(["annotator_id", "sequence"])
+        own = first[first["annotator_id"] == leaver]
+        done = set(own["packet_id"].head(5))
+        # All see A as better, but for pairs on style, where the second label of a pair is a tie.
+        early = [
+            (row, cls.says(row), "2026-03-01T00:00:00Z")
+            for row in first.to_dict("records")
+            if row["annotator_id"] != leaver or row["packet_id"] in done
+        ]
+        self = cls()
+        files = [self.sheet(folder, "early.csv", early)]
+        leaving = {"hand_overs": [{"annotator": "annotator_2", "at": "2026-03-02T00:00:00Z"}]}
+        left = run(make_options(**leaving, labels={"files": files}), cls.PAIRS)
+        known = left["unblinding_key"]
+        new = known[~known["packet_id"].isin(key["packet_id"]) & (known["stage"] == "primary")]
+        late = [(row, cls.says(row), "2026-03-05T00:00:00Z") for row in new.to_dict("records")]
+        files.append(self.sheet(folder, "late.csv", late))
+        full = run(make_options(**leaving, labels={"files": files}), cls.PAIRS)
+        waiting = known[known["packet_id"].isin(full["adjudication_queue"]["packet_id"])]
+        third = [(row, "B", "2026-03-09T00:00:00Z") for row in waiting.to_dict("records")]
+        files.append(self.sheet(folder, "third.csv", third))
+        settled = run(make_options(**leaving, labels={"files": files}), cls.PAIRS)
+        return {
+            "leaver": leaver,
+            "done": done,
+            "plain": plain,
+            "left": left,
+            "full": full,
+            "settled": settled,
+        }
+
+    @staticmethod
+    def says(row):
+        return "TIE" if row["pair_id"].endswith("style") and row["slot"] == 2 else "A"
+
+    def test_what_the_leaver_had_not_labelled_goes_to_others(self, story):
+        key = story["left"]["unblinding_key"]
+        own = key[(key["annotator_id"] == story["leaver"]) & (key["stage"] == "primary")]
+        assert set(own.loc[own["status"] == "issued", "packet_id"]) == story["done"]
+        taken = own[own["status"] == "handed_over"]
+        assert len(taken) == 10
+        assert not set(taken["packet_id"]) & set(story["left"]["blinded_packets"]["packet_id"])
+        plan = story["left"]["annotation_plan"]
+        moved = plan[(plan["replaces"] == story["leaver"]) & (plan["stage"] == "primary")]
+        assert set(moved["pair_id"]) == set(taken["pair_id"])
+        assert story["leaver"] not in set(moved["annotator_id"])
+
+    def test_labels_that_were_given_stay_and_nobody_labels_a_pair_twice(self, story):
+        labels = story["settled"]["labels"]
+        assert (labels["annotator_id"] == story["leaver"]).sum() == 5
+        assert not labels.duplicated(["pair_id", "annotator_id"]).any()
+
+    def test_the_third_label_settles_what_the_first_two_did_not(self, story):
+        assert len(story["full"]["adjudication_queue"]) == 6
+        undefined = story["full"]["adjudicated_labels"]["undefined"].dropna()
+        assert set(undefined) == {"adjudication_missing"}
+        settled = story["settled"]["adjudicated_labels"].set_index("pair_id")
+        disputed = settled[settled.index.str.endswith("style")]
+        assert set(disputed["rule"]) == {"third_decides"}
+        assert set(disputed["label"]) == {"B"}
+        assert set(settled.loc[~settled.index.str.endswith("style"), "rule"]) == {"agreed"}
+        assert story["settled"]["adjudication_queue"].empty
+        thirds = story["settled"]["labels"].query("stage == 'adjudication'")
+        primaries = story["settled"]["labels"].query("stage == 'primary'")
+        both = thirds.merge(primaries, on=["pair_id", "annotator_id"])
+        assert (len(thirds), len(both)) == (6, 0)
+
+
+class TestAStudyBesideTheDraw:
+    PAIRS = fabricate_pairs(12)
+    CASES = ("bank-0001-citation", "bank-0002-style", "bank-0003-length")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def made(cls, tmp_path_factory):
+        file = tmp_path_factory.mktemp("study") / "cases.csv"
+        rows = [f"{pair},{'control' if i == 2 else 'witness'},4,{2 * i}" for i, pair in enumerate(cls.CASES)]
+        file.write_text("\n".join(["pair_id,role,judges_a,judges_b", *rows]))
+        study = {"enabled": True, "beside_draw": True, "cases_file": str(file)}
+        options = make_options(
+            study=study | {"attributes": {"clarity": "Which is clearer?", "support": "Which is supported?"}},
+            simulation={
+                "enabled": True,
+                "share_adjudicated": 0.5,
+                "annotators": [{"code": f"annotator_{i}", "skill": 0.6} for i in range(1, 5)],
+            },
+            analysis={"bootstrap": 200},
+        )
+        return run(options, cls.PAIRS)
+
+    def test_cases_come_as_they_were_chosen(self, made):
+        cases = made["study_cases"]
+        assert cases["pair_id"].tolist() == list(self.CASES)
+        assert cases["minority_share"].tolist() == [0, 2 / 6, 4 / 8]
+
+    def test_the_draw_is_labelled_too_and_has_its_chances(self, made):
+        assert set(made["annotation_plan"]["pair_id"]) == set(self.PAIRS["pair_id"])
+        frame = made["labelling_frame"]
+        assert frame["undefined"].isna().all()
+        assert (frame["inclusion_probability"] == 1).all()
+
+    def test_attributes_are_asked_of_the_cases_alone_in_files_of_their_own(self, made):
+        asking = made["blinded_packets"]["attribute_1"].notna()
+        assert asking.sum() == 2 * len(self.CASES)
+        files = made["annotator_files"]
+        sheets = {n: f.decode("utf-8-sig") for n, f in files.items() if n.endswith(".csv")}
+        assert all(("attribute_1" in text) == name.startswith("study/") for name, text in sheets.items())
+        assert sum(text.count("Which is clearer?") for text in sheets.values()) == 2 * len(self.CASES)
+        assert 'name="attribute_1"' in files["label_studio_study.xml"]
+        assert 'name="attribute_1"' not in files["label_studio.xml"]
+
+    def test_results_and_queue_are_filled(self, made):
+        results = made["study_results"]
+        asked = results[(results["statistic"] == "answered") & (results["cases"] == "all")]
+        assert asked.set_index("question")["n"].to_dict() == {
+            "overall": 6, "attributes": 12, "clarity": 6, "support": 6,
+        }  # fmt: skip
+        assert len(made["adjudication_queue"])
+        assert (made["adjudicated_labels"]["rule"] == "third_decides").any()
+
+
 class TestDemonstration:
     @pytest.fixture(scope="class")
     @staticmethod

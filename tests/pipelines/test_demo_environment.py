@@ -6,6 +6,7 @@ import pytest
 from kedro.config import OmegaConfigLoader
 
 from judge_calibration.bank import build_pairs, load_bank
+from judge_calibration.labelling.study import read_cases
 from judge_calibration.options.annotation import AnnotationOptions
 from judge_calibration.options.judging import JudgingOptions
 
@@ -45,3 +46,13 @@ def test_the_answer_key_is_the_bank_s(parameters, project_path):
     assert key == dict(zip(pairs["pair_id"], pairs["expected"], strict=True)), (
         "the bank has changed: write pair_id and expected of all its pairs into the key"
     )
+
+
+def test_the_study_s_cases_are_pairs_of_the_bank(parameters, project_path):
+    study = AnnotationOptions.model_validate(parameters["annotation"]).study
+    path = project_path / study.cases_file
+    pairs = build_pairs(load_bank(project_path / "data" / "01_raw" / "pair_bank"))
+    cases = read_cases(str(path), pairs)
+    assert cases["role"].value_counts().to_dict() == {"witness": 20, "control": 2}
+    assert pairs.set_index("pair_id").loc[cases["pair_id"], "base_id"].is_unique
+    assert path.read_text().count("SIMULATED") == len(cases)

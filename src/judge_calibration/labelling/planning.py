@@ -64,6 +64,10 @@ KEY_COLUMNS = [
 """Columns of the un-blinding key; ``order`` AB or BA: which candidate is shown as answer A."""
 
 
+STUDY = "study"
+"""Stratum of pairs that are in the plan because a study chose them."""
+
+
 class RoundPlan(NamedTuple):
     """A planned round.
 
@@ -175,7 +179,7 @@ def _text_or_none(value: object) -> str | None:
 def _first_slots(drawn: pd.DataFrame, options: AnnotationOptions, key: RoundKey) -> list[_Slot]:
     slots = []
     for row in drawn.to_dict("records"):
-        for number in range(1, options.primaries + (1 if options.study.enabled else 2)):
+        for number in range(1, options.primaries + (1 if options.study.alone else 2)):
             stage = "primary" if number <= options.primaries else "adjudication"
             slots.append(
                 _Slot(
@@ -357,7 +361,7 @@ def plan_round(
         Packets that have a label, with its time. Only hand-overs look at it: a labelled packet is never
         taken back.
     cases : pandas.DataFrame, optional
-        Cases of a human attribute study (study.CASE_COLUMNS), which take the place of the draw.
+        Cases of a human attribute study (study.CASE_COLUMNS), which take the place of the draw or join it.
     issued : pandas.DataFrame, optional
         The plan whose packets were handed out (PLAN_COLUMNS): its pairs and people stand, whatever pairs or
         annotators were added since; hand-overs are applied to it.
@@ -378,8 +382,12 @@ def plan_round(
     if options.study.enabled:
         # Cases are chosen and not drawn: they have no inclusion probability.
         chosen = shown["pair_id"].isin([] if cases is None else cases["pair_id"])
-        drawn = shown[chosen].assign(stratum="study", inclusion_probability=math.nan)
-        draw = Draw(drawn.reset_index(drop=True), draw.design.head(0))
+        own = shown[chosen].assign(stratum=STUDY, inclusion_probability=math.nan)
+        if options.study.alone:
+            draw = Draw(own.reset_index(drop=True), draw.design.head(0))
+        else:
+            more = own[~own["pair_id"].isin(draw.pairs["pair_id"])]
+            draw = draw._replace(pairs=pd.concat([draw.pairs, more], ignore_index=True))
     if issued is None:
         slots = _first_slots(draw.pairs, options, key)
         _fill(slots, [], options, key, set())
@@ -415,11 +423,12 @@ def labelling_frame(pairs: pd.DataFrame, plan: pd.DataFrame, options: Annotation
     """
     shown = pairs.dropna(subset=["question", "response_a", "response_b"])
     frame = frame_of_draw(shown, options.draw, options.primaries)
-    planned = plan.drop_duplicates("pair_id").set_index("pair_id")["inclusion_probability"]
+    drawn = plan if options.study.alone else plan[plan["stratum"] != STUDY]
+    planned = drawn.drop_duplicates("pair_id").set_index("pair_id")["inclusion_probability"]
     again = frame[frame["drawn"]].set_index("pair_id")["inclusion_probability"]
     frame["drawn"] = frame["pair_id"].isin(planned.index)
     reason = None
-    if options.study.enabled:
+    if options.study.alone:
         reason = "chosen_cases"
     elif set(again.index) != set(planned.index) or (again - planned).abs().gt(1e-9).any():
         reason = "pairs_changed_since_the_draw"

@@ -121,9 +121,10 @@ def simulate_rows(
                 continue
             if stage == "adjudication":
                 rows = rows[[len(said.get(pair, set())) > 1 for pair in rows["pair_id"]]]
-            for done, row in enumerate(
-                rows.head(round(len(rows) * simulation.share_done)).to_dict("records")
-            ):
+            share = simulation.share_done
+            if stage == "adjudication":
+                share *= simulation.share_adjudicated
+            for done, row in enumerate(rows.head(round(len(rows) * share)).to_dict("records")):
                 pair = by_id[row["pair_id"]]
                 label = _say(person, pair, row["order"], done, draw)
                 identity = _shown(label, row["order"])

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from judge_calibration import schemas
+from judge_calibration.errors import Problem, SourceError
 from judge_calibration.labelling.clustered_rates import RATE_COLUMNS, Rate, estimate_rates
 from judge_calibration.labelling.comparisons import compare_people, primary_labels
 from judge_calibration.labelling.drawing import rank_of
@@ -21,6 +22,7 @@ from judge_calibration.labelling.packets import attribute_slots
 from judge_calibration.metrics.rates import ratio
 from judge_calibration.options.annotation import AnalysisOptions, StudyOptions
 
+ROLES = ("witness", "control")
 CASE_COLUMNS = ["pair_id", "role", "judges_a", "judges_b", "minority_share"]
 """Columns of the cases; ``role`` witness or control, which no packet shows."""
 
@@ -112,15 +114,84 @@ def select_cases(
                 used.add(shown[pair_id])
                 keep.append(place)
         chosen.append(rows.loc[keep].assign(role=role))
-    out = pd.concat(chosen, ignore_index=True)[CASE_COLUMNS]
-    return out.astype(
-        {
-            "pair_id": "str",
-            "role": "str",
-            "judges_a": "Int64",
-            "judges_b": "Int64",
-            "minority_share": "float64",
-        }
+    return _typed_cases(pd.concat(chosen, ignore_index=True))
+
+
+def read_cases(path: str, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return cases that were chosen elsewhere.
+
+    Parameters
+    ----------
+    path : str
+        CSV with the columns ``pair_id`` and ``role`` and, where they are known, ``judges_a`` and
+        ``judges_b``; other columns are not read.
+    pairs : pandas.DataFrame
+        Pairs that people can be shown.
+
+    Returns
+    -------
+    pandas.DataFrame
+        CASE_COLUMNS in the order of the file; the minority share is NaN without the judges' numbers.
+
+    Raises
+    ------
+    SourceError
+        With all problems together: no such file, no such column, an unknown pair or role, a pair twice.
+    """
+    try:
+        rows = pd.read_csv(path, dtype="str", keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"The study's cases {path} cannot be read.",
+            [Problem("annotation.study.cases_file", type(error).__name__, "a CSV file of cases, in UTF-8")],
+        ) from error
+    problems = [
+        Problem(f"{path}, header", "no such column", f"a column {name}")
+        for name in ("pair_id", "role")
+        if name not in rows.columns
+    ]
+    if not problems:
+        problems = _problems_of_cases(rows, path, pairs)
+    if problems:
+        raise SourceError(f"The study's cases {path} are not as they should be.", problems)
+    counts = {name: pd.to_numeric(_judges(rows, name), errors="coerce") for name in _JUDGES}
+    total = counts["judges_a"] + counts["judges_b"]
+    fewer = pd.concat(list(counts.values()), axis=1).min(axis=1)
+    out = rows[["pair_id", "role"]].assign(**counts, minority_share=ratio(fewer, total))
+    return _typed_cases(out)
+
+
+_JUDGES = ("judges_a", "judges_b")
+
+
+def _judges(rows: pd.DataFrame, name: str) -> pd.Series:
+    return rows[name] if name in rows.columns else pd.Series("", index=rows.index)
+
+
+def _problems_of_cases(rows: pd.DataFrame, path: str, pairs: pd.DataFrame) -> list[Problem]:
+    known = set(pairs.dropna(subset=["question", "response_a", "response_b"])["pair_id"])
+    again = rows["pair_id"].duplicated()
+    problems = []
+    for number, row in enumerate(rows.to_dict("records"), start=2):
+        where = f"{path}, row {number}, column"
+        if row["pair_id"] not in known:
+            problems.append(Problem(f"{where} pair_id", repr(row["pair_id"]), "a pair that has its texts"))
+        elif again[number - 2]:
+            problems.append(Problem(f"{where} pair_id", f"{row['pair_id']!r} again", "each pair once"))
+        if row["role"] not in ROLES:
+            problems.append(Problem(f"{where} role", repr(row["role"]), " or ".join(ROLES)))
+        for name in _JUDGES:
+            text = row.get(name, "")
+            if text and not text.isdecimal():
+                problems.append(Problem(f"{where} {name}", repr(text), "a number of judges, or nothing"))
+    return problems
+
+
+def _typed_cases(cases: pd.DataFrame) -> pd.DataFrame:
+    return cases[CASE_COLUMNS].astype(
+        dict.fromkeys(["pair_id", "role"], "str")
+        | dict.fromkeys(_JUDGES, "Int64")
+        | {"minority_share": "float64"}
     )
 
 

@@ -227,10 +227,16 @@ class StudyOptions(Options):
     """The human attribute study: overall preference first, then two or three attributes.
 
     A study is a round of its own: enabled, its cases take the place of the draw, `primaries` people label
-    each of them, and nobody adjudicates.
+    each of them, and nobody adjudicates. With `beside_draw` its cases join the pairs that are drawn, in
+    packets and files of their own.
     """
 
     enabled: bool = False
+    beside_draw: bool = False
+    """Whether the round labels the drawn pairs too; disagreements on overall preferences are then settled."""
+    cases_file: str | None = None
+    """CSV of cases that were chosen elsewhere, in place of logged verdicts: ``pair_id``, ``role`` (witness or
+    control) and, where they are known, ``judges_a`` and ``judges_b`` (judges that prefer each side)."""
     judge_protocol: str | None = None
     """Protocol of the panel's verdicts that cases are selected by; null: all."""
     witnesses: int = Field(default=20, ge=1)
@@ -246,6 +252,11 @@ class StudyOptions(Options):
     attributes: dict[str, str] = Field(default_factory=dict)
     """Attribute key and the question that is put to people about it."""
     attributes_per_pair: int = Field(default=2, ge=1, le=3)
+
+    @property
+    def alone(self) -> bool:
+        """Whether the study's cases take the place of the draw."""
+        return self.enabled and not self.beside_draw
 
     @model_validator(mode="after")
     def _enough_attributes(self) -> StudyOptions:
@@ -279,6 +290,8 @@ class SimulationOptions(Options):
     minutes_per_pair: int = Field(default=3, ge=1)
     share_done: float = Field(default=1.0, ge=0, le=1)
     """Share of the assigned pairs that are labelled, from the start of each annotator's list."""
+    share_adjudicated: float = Field(default=1.0, ge=0, le=1)
+    """Share of each adjudicator's disputed pairs that are settled; the rest waits in the queue."""
 
 
 class AnalysisOptions(Options):
@@ -333,9 +346,9 @@ class AnnotationOptions(Options):
             problems.append(
                 Problem("annotation.annotators", f"{repeated} more than once", "each code name once")
             )
-        needed = self.primaries if self.study.enabled else self.primaries + 1
+        needed = self.primaries if self.study.alone else self.primaries + 1
         if len(self.codes) < needed:
-            why = "" if self.study.enabled else " and a different adjudicator"
+            why = "" if self.study.alone else " and a different adjudicator"
             problems.append(
                 Problem(
                     "annotation.annotators",

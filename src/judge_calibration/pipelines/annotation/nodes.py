@@ -28,7 +28,13 @@ from judge_calibration.labelling.reference_labels import (
     human_ceiling,
 )
 from judge_calibration.labelling.simulation import simulate_rows
-from judge_calibration.labelling.study import ask_attributes, asked_answers, select_cases, study_results
+from judge_calibration.labelling.study import (
+    ask_attributes,
+    asked_answers,
+    read_cases,
+    select_cases,
+    study_results,
+)
 from judge_calibration.options.annotation import AnnotationOptions
 
 logger = logging.getLogger(__name__)
@@ -55,8 +61,12 @@ def choose_study_cases(
     pairs: pd.DataFrame, logged_verdicts: pd.DataFrame, options: AnnotationOptions
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Choose the cases of a human attribute study, and what is asked of each; empty if there is no study."""
-    verdicts = logged_verdicts if options.study.enabled else logged_verdicts.head(0)
-    cases = select_cases(verdicts, pairs, options.study, options.draw.seed)
+    study = options.study
+    if study.enabled and study.cases_file is not None:
+        cases = read_cases(study.cases_file, pairs)
+    else:
+        verdicts = logged_verdicts if study.enabled else logged_verdicts.head(0)
+        cases = select_cases(verdicts, pairs, study, options.draw.seed)
     if options.study.enabled and cases.empty:
         logger.warning(
             "No pair qualifies as a case of the attribute study: the logged verdicts do not split."

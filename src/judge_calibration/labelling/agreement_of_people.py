@@ -6,6 +6,7 @@ Low agreement is a property of the pairs or of the rubric. It is listed, and not
 from __future__ import annotations
 
 import json
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -134,23 +135,23 @@ def human_agreement(
                 alpha = krippendorff_alpha(table.to_numpy())
                 reason = "" if not np.isnan(alpha) else "one_category" if len(chosen) else "no_items"
                 rows.append(
-                    _row(str(kind), slice_by, slice_, "all", alphabet, chosen)
+                    _keys(str(kind), slice_by, slice_, "all", alphabet, chosen["pair"].nunique())
                     | {"alpha": alpha, "chance_undefined": reason}
                 )
                 rates.append(_raw(chosen))
-            overall = kept[kept["attribute"].isna()]
-            alphabet_used = _used_labels(confusion_of(overall))
-            for (one, two), chosen in overall.groupby(["annotator_1", "annotator_2"], sort=True):
-                used = confusion_of(chosen)
+            by_two = _by_two_people(kept[kept["attribute"].isna()])
+            alphabet_used = _used_labels(by_two.tables.sum(axis=0))
+            used = by_two.tables[:, alphabet_used][:, :, alphabet_used]
+            for place, names in enumerate(by_two.names):
                 rows.append(
-                    _row(str(kind), "all", "all", f"{one} | {two}", alphabet, chosen)
+                    _keys(str(kind), "all", "all", names, alphabet, int(by_two.n_pairs[place]))
                     | {
-                        "kappa": float(cohen_kappa(used)),
-                        "ac1": float(gwet_ac1(used[np.ix_(alphabet_used, alphabet_used)])),
-                        "chance_undefined": why_no_kappa(used),
+                        "kappa": float(cohen_kappa(by_two.tables[place])),
+                        "ac1": float(gwet_ac1(used[place])),
+                        "chance_undefined": why_no_kappa(by_two.tables[place]),
                     }
                 )
-                rates.append(_raw(chosen))
+            rates += by_two.rates
     frame = pd.concat([pd.DataFrame(rows), estimate_rates(rates, options)], axis=1)
     frame["hard"] = frame["value"] < options.low_agreement
     frame = frame.reindex(columns=HUMAN_AGREEMENT_COLUMNS)
@@ -170,8 +171,38 @@ def _used_labels(table: np.ndarray) -> np.ndarray:
     return np.sort(np.concatenate([used, spare[: max(0, 2 - len(used))]])).astype(np.int64)
 
 
-def _row(
-    kind: str, slice_by: str, slice_: str, annotators: str, labels: str, chosen: pd.DataFrame
+class _ByTwo(NamedTuple):
+    """Comparisons by their two people: names, tables of labels, distinct pairs, and raw agreement."""
+
+    names: list[str]
+    tables: np.ndarray
+    n_pairs: np.ndarray
+    rates: list[Rate]
+
+
+def _by_two_people(comparisons: pd.DataFrame) -> _ByTwo:
+    """Return the comparisons of every two people, all at once, in the order of their names."""
+    one, ones = pd.factorize(comparisons["annotator_1"], sort=True)
+    two, twos = pd.factorize(comparisons["annotator_2"], sort=True)
+    both, group = np.unique(one * max(len(twos), 1) + two, return_inverse=True)
+    names = [f"{ones[code // len(twos)]} | {twos[code % len(twos)]}" for code in both]
+    k = len(schemas.VERDICTS)
+    first, second, pair, cluster = (
+        comparisons[name].to_numpy(np.int64) for name in ("code_1", "code_2", "pair", "cluster")
+    )
+    cells = (group * k + first) * k + second
+    tables = np.bincount(cells, minlength=len(both) * k * k).reshape(-1, k, k)
+    span = int(pair.max()) + 1 if len(pair) else 1
+    n_pairs = np.bincount(np.unique(group * span + pair) // span, minlength=len(both))
+    places = np.argsort(group, kind="stable")
+    parts = np.split(places, np.cumsum(np.bincount(group, minlength=len(both)))[:-1]) if len(both) else []
+    same = (first == second).astype(np.float64)
+    rates = [Rate(same[part], np.ones(len(part)), cluster[part]) for part in parts]
+    return _ByTwo(names, tables, n_pairs, rates)
+
+
+def _keys(
+    kind: str, slice_by: str, slice_: str, annotators: str, labels: str, n_pairs: int
 ) -> dict[str, object]:
     return {
         "kind": kind,
@@ -179,7 +210,7 @@ def _row(
         "slice": slice_,
         "annotators": annotators,
         "labels": labels,
-        "n_pairs": chosen["pair"].nunique(),
+        "n_pairs": n_pairs,
     }
 
 

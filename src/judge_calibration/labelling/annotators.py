@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,50 +36,97 @@ DRIFT_COLUMNS = ["kind", "annotator_id", "block", "since", "until", "statistic",
 """Columns of the drift table; ``block`` 1, 2, ... in time, and ``change`` (last block minus first)."""
 
 
-def _side_columns(primary: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the overall primary labels with expected label and whether the first shown answer won."""
-    own = primary[primary["attribute"].isna()].reset_index(drop=True)
-    own["expected"] = own["pair_id"].map(pairs.set_index("pair_id")["expected"])
-    own["decisive"] = own["label"].isin(schemas.DECISIVE)
-    first = own["order"].map({"AB": "A", "BA": "B"})
-    own["first_won"] = own["decisive"] & (own["label"] == first)
-    own["known_order"] = own["order"].notna()
-    return own
+class _Labels(NamedTuple):
+    """Overall primary labels as numbers, an item a label: what each adds to the rates of its annotator.
+
+    Attributes
+    ----------
+    annotator, kind : numpy.ndarray of str
+    pair, cluster : numpy.ndarray of int
+        Codes of the pair (in the order of its id) and of its base task.
+    moment : pandas.Series
+        When it was given; missing without a time.
+    expected, as_expected, disputed, upheld, ordered, first, tie, abstained : numpy.ndarray of bool
+        ``ordered``: A or B, with a known order; ``first``: and for whichever was shown first.
+    """
+
+    annotator: np.ndarray
+    kind: np.ndarray
+    pair: np.ndarray
+    cluster: np.ndarray
+    moment: pd.Series
+    expected: np.ndarray
+    as_expected: np.ndarray
+    disputed: np.ndarray
+    upheld: np.ndarray
+    ordered: np.ndarray
+    first: np.ndarray
+    tie: np.ndarray
+    abstained: np.ndarray
 
 
-def _with_others(own: pd.DataFrame) -> pd.DataFrame:
-    """Return each comparison twice, once under each of its two people, with whether they agree."""
+class _Meetings(NamedTuple):
+    """Every comparison twice, once under each of its two people, with whether they agree."""
+
+    annotator: np.ndarray
+    pair: np.ndarray
+    cluster: np.ndarray
+    same: np.ndarray
+
+
+def _as_numbers(own: pd.DataFrame, pairs: pd.DataFrame, settled: pd.Series) -> _Labels:
+    """Return the labels of one kind as numbers."""
+    label = own["label"].to_numpy(object)
+    expected = own["pair_id"].map(pairs.set_index("pair_id")["expected"])
+    verdict = own["pair_id"].map(settled)
+    decisive = own["label"].isin(schemas.DECISIVE).to_numpy(bool)
+    first = own["order"].map({"AB": "A", "BA": "B"}).to_numpy(object)
+    ordered = decisive & own["order"].notna().to_numpy(bool)
+    return _Labels(
+        own["annotator_id"].to_numpy(object),
+        own["kind"].to_numpy(object),
+        own["pair"].to_numpy(np.int64),
+        own["cluster"].to_numpy(np.int64),
+        own["labelled_at"],
+        expected.notna().to_numpy(bool),
+        expected.notna().to_numpy(bool) & (label == expected.to_numpy(object)),
+        verdict.notna().to_numpy(bool),
+        verdict.notna().to_numpy(bool) & (label == verdict.to_numpy(object)),
+        ordered,
+        ordered & (label == first),
+        label == "TIE",
+        label == "ABSTAIN",
+    )
+
+
+def _meetings(own: pd.DataFrame) -> _Meetings:
     both = compare_people(own)
-    same = (both["label_1"] == both["label_2"]).astype("float64")
-    frames = [
-        pd.DataFrame(
-            {
-                "annotator_id": both[name],
-                "pair_id": both["pair_id"],
-                "cluster": both["cluster"],
-                "kind": both["kind"],
-                "same": same,
-            }
-        )
-        for name in ("annotator_1", "annotator_2")
-    ]
-    return pd.concat(frames, ignore_index=True)
+    same = (both["code_1"] == both["code_2"]).to_numpy(np.float64)
+    people = np.concatenate([both[name].to_numpy(object) for name in ("annotator_1", "annotator_2")])
+    twice = [np.tile(values, 2) for values in (both["pair"], both["cluster"], same)]
+    return _Meetings(people, *twice)
 
 
-def _rates_of(rows: pd.DataFrame, others: pd.DataFrame, settled: pd.Series) -> dict[str, Rate]:
-    """Return the rates of one annotator (or one block of time)."""
-    clusters = rows["cluster"]
-    ones = np.ones(len(rows))
-    expected = rows["expected"].notna()
-    verdict = rows["pair_id"].map(settled)
-    known = rows["decisive"] & rows["known_order"]
+def _of_people(names: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the places of each person's rows, the people in the order of their names."""
+    codes, people = pd.factorize(names, sort=True)
+    places = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(people)))
+    parts = np.split(places, ends[:-1])
+    return {str(name): part for name, part in zip(people, parts, strict=False)}
+
+
+def _rates_of(own: _Labels, at: np.ndarray, met: _Meetings, meetings: np.ndarray) -> dict[str, Rate]:
+    """Return the rates of one annotator (or one block of time): of the labels and comparisons at places."""
+    clusters = own.cluster[at]
+    ones = np.ones(len(at))
     return {
-        "agreement_with_others": Rate(others["same"], np.ones(len(others)), others["cluster"]),
-        "upheld_when_disputed": Rate((rows["label"] == verdict) & verdict.notna(), verdict.notna(), clusters),
-        "agreement_with_expected": Rate((rows["label"] == rows["expected"]) & expected, expected, clusters),
-        "first_position": Rate(rows["first_won"] & known, known, clusters),
-        "ties": Rate(rows["label"] == "TIE", ones, clusters),
-        "abstentions": Rate(rows["label"] == "ABSTAIN", ones, clusters),
+        "agreement_with_others": Rate(met.same[meetings], np.ones(len(meetings)), met.cluster[meetings]),
+        "upheld_when_disputed": Rate(own.upheld[at], own.disputed[at], clusters),
+        "agreement_with_expected": Rate(own.as_expected[at], own.expected[at], clusters),
+        "first_position": Rate(own.first[at], own.ordered[at], clusters),
+        "ties": Rate(own.tie[at], ones, clusters),
+        "abstentions": Rate(own.abstained[at], ones, clusters),
     }
 
 
@@ -113,16 +161,21 @@ def annotator_table(
     keys: list[dict[str, object]] = []
     rates: list[Rate] = []
     settled = settled_by_others(adjudicated)
-    for kind, own in _side_columns(primary, pairs).groupby("kind", sort=True):
-        others = _with_others(own)
-        by_person = dict(list(others.groupby("annotator_id")))
-        groups = [("all", own), *((str(name), rows) for name, rows in own.groupby("annotator_id", sort=True))]
-        for name, rows in groups:
-            with_others = others if name == "all" else by_person.get(name, others.head(0))
-            for statistic, rate in _rates_of(rows, with_others, settled).items():
+    for kind, rows in primary[primary["attribute"].isna()].groupby("kind", sort=True):
+        own, met = _as_numbers(rows, pairs, settled), _meetings(rows)
+        everything = np.arange(len(own.pair)), np.arange(len(met.same))
+        meetings = _of_people(met.annotator)
+        groups = {"all": everything} | {
+            name: (at, meetings.get(name, _NOWHERE)) for name, at in _of_people(own.annotator).items()
+        }
+        for name, (at, those) in groups.items():
+            for statistic, rate in _rates_of(own, at, met, those).items():
                 keys.append({"kind": kind, "annotator_id": name, "statistic": statistic})
                 rates.append(rate)
     return _table(keys, rates, ANNOTATOR_COLUMNS, options)
+
+
+_NOWHERE = np.array([], dtype=np.int64)
 
 
 def annotator_drift(labels: pd.DataFrame, pairs: pd.DataFrame, options: AnalysisOptions) -> pd.DataFrame:
@@ -142,40 +195,33 @@ def annotator_drift(labels: pd.DataFrame, pairs: pd.DataFrame, options: Analysis
         with a cluster-resampled interval: 0 inside it is no sign of drift, and no proof of its absence.
     """
     primary = primary_labels(labels, pairs)
-    timed = _side_columns(primary, pairs)
-    timed = timed[timed["labelled_at"].notna()]
-    timed = timed.assign(moment=pd.to_datetime(timed["labelled_at"], utc=True, format="ISO8601"))
+    timed = primary[primary["attribute"].isna() & primary["labelled_at"].notna()]
     keys: list[dict[str, object]] = []
     rates: list[Rate] = []
     nothing = pd.Series([], dtype="str")
+    blocks = options.drift_blocks
     for kind, everybody in timed.groupby("kind", sort=True):
-        others = _with_others(everybody)
-        by_person = dict(list(others.groupby("annotator_id")))
-        for name, rows in everybody.groupby("annotator_id", sort=True):
-            ordered = rows.sort_values(["moment", "pair_id"], kind="stable").reset_index(drop=True)
-            if len(ordered) < options.drift_blocks:
+        own, met = _as_numbers(everybody, pairs, nothing), _meetings(everybody)
+        given = own.moment.to_numpy(object)
+        moment = pd.to_datetime(own.moment, utc=True, format="ISO8601").dt.tz_localize(None).to_numpy()
+        meetings = _of_people(met.annotator)
+        for name, at in _of_people(own.annotator).items():
+            if len(at) < blocks:
                 continue
-            block = np.arange(len(ordered)) * options.drift_blocks // len(ordered) + 1
-            found = {}
-            of_name = by_person.get(name, others.head(0))
-            block_of_pair = pd.Series(block, index=ordered["pair_id"])
-            others_block = of_name["pair_id"].map(block_of_pair)
-            for number in range(1, options.drift_blocks + 1):
+            ordered = at[np.lexsort((own.pair[at], moment[at]))]
+            block = np.arange(len(ordered)) * blocks // len(ordered) + 1
+            block_of_pair = np.zeros(own.pair.max() + 1, dtype=np.int64)
+            block_of_pair[own.pair[ordered]] = block
+            those = meetings.get(name, _NOWHERE)
+            block_of_meeting = block_of_pair[met.pair[those]]
+            for number in range(1, blocks + 1):
                 part = ordered[block == number]
-                found[number] = _rates_of(part, of_name[others_block == number], nothing)
-                for statistic, rate in found[number].items():
-                    if statistic == "upheld_when_disputed":
-                        continue
-                    keys.append(
-                        {
-                            "kind": kind,
-                            "annotator_id": name,
-                            "block": str(number),
-                            "since": part["labelled_at"].min(),
-                            "until": part["labelled_at"].max(),
-                            "statistic": statistic,
-                        }
-                    )
+                found = _rates_of(own, part, met, those[block_of_meeting == number])
+                del found["upheld_when_disputed"]
+                times = {"since": min(given[part]), "until": max(given[part])}
+                for statistic, rate in found.items():
+                    about = {"kind": kind, "annotator_id": name, "block": str(number), "statistic": statistic}
+                    keys.append(about | times)
                     rates.append(rate)
     out = _table(keys, rates, DRIFT_COLUMNS, options)
     return pd.concat([out, _changes(out, options)], ignore_index=True).sort_values(

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from judge_calibration.console.gate import OUTCOMES
+from judge_calibration.metrics.audit_queue import audit_queue
 from judge_calibration.metrics.authority import authority_table, calibration_shift, earned_slices
 from judge_calibration.metrics.decision_rule import read_rule
 from judge_calibration.metrics.sentinel import compare_sentinel
@@ -97,7 +98,8 @@ def gate_example(
         },
     )
     shift = calibration_shift(known, pairs, RULE.slice_by)
-    return gate_page(decision, authority, shift, document, pairs, simulated=True), document
+    queue = audit_queue(verdicts, pairs, labels)
+    return gate_page(decision, authority, shift, document, pairs, (), True, queue), document
 
 
 def sentinel_example(again: list[str]) -> tuple[str, dict[str, Any]]:

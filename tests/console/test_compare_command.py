@@ -1,6 +1,9 @@
 """`kedro compare`: every change of a verdict is found, counted, and set in an interval."""
 
+import base64
+import gzip
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -112,6 +115,31 @@ class TestCommand:
         assert document["cells"][0]["lost"] == 80
         assert document["cells"][0]["compared_with"] == "y direct none 1.0"
         assert {row["metric"] for row in document["differences"]} >= {"A", "PR", "phi"}
+
+    def test_changed_verdicts_are_blinded_and_shown_before_and_now(self, tool_project, pairs):
+        both = pd.concat(
+            [
+                make_verdicts(pairs, ["A"] * 40, judge_id="x"),
+                make_verdicts(
+                    pairs, ["B"] * 10 + ["A"] * 30, judge_id="y", instrument_id="i2", temperature=1.0
+                ),
+            ]
+        )
+        add(tool_project, FIRST, pairs, both)
+        result = tool_project.kedro(
+            "compare", FIRST, FIRST, "--before", "judge_id=x", "--after", "judge_id=y", "-e", "test"
+        )
+        assert result.exit_code == 1
+        assert "The same pairs blinded, for people to label: " in result.output
+        found = {path.name: path for path in tool_project.files_below("08_reporting")}
+        queue = pd.read_parquet(found["comparison_audit.parquet"])
+        assert set(queue["judge_id"]) == {"y"}
+        assert len(pd.read_parquet(found["comparison_audit_key.parquet"])) == 10
+        page = found["comparison_audit.html"].read_text("utf-8")
+        packed = re.search(r'id="items-gzip">([^<]+)<', page).group(1)
+        items = json.loads(gzip.decompress(base64.b64decode(packed)))
+        assert {tuple(one["verdict"] for one in item["before"]) for item in items} == {("A", "A")}
+        assert {tuple(one["verdict"] for one in item["judgments"]) for item in items} == {("B", "B")}
 
     def test_nothing_in_common_pauses(self, tool_project, pairs):
         add(tool_project, FIRST, pairs, make_verdicts(pairs.head(20), ["A"] * 20))

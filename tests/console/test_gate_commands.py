@@ -118,6 +118,74 @@ class TestOutcomes:
                 assert evil not in path.read_text("utf-8")
 
 
+class TestAuditQueue:
+    """What a person should look at first, as a table, a page and blinded packets."""
+
+    # Ten pairs on which the orders contradict each other, five abstentions, five failures.
+    SAID = ["B"] * 20 + ["ABSTAIN"] * 5 + [None] * 5
+
+    @pytest.fixture
+    def decided(self, gated):
+        pairs = make_pairs(40, candidate_a="old", candidate_b="new")
+        torn = make_verdicts(pairs.tail(10), ["A"] * 10)
+        torn.loc[torn["order"] == "BA", "verdict"] = "B"
+        verdicts = pd.concat([make_verdicts(pairs.head(30), self.SAID), torn], ignore_index=True)
+        tables = {"pairs": pairs, "verdicts": verdicts, "judged_verdicts": verdicts}
+        tables["labels"] = make_labels(pairs.head(20), ["B"] * 15 + ["A"] * 5)
+        gated.add_run(PRODUCT, tables, "release", HASH, times(PRODUCT))
+        (gated.root / "conf" / "release").mkdir()
+        result, document = decide(gated)
+        found = {path.name: path for path in gated.files_below("08_reporting")}
+        return gated, result, document, found
+
+    def test_every_reason_is_queued_and_counted(self, decided):
+        _, _, document, found = decided
+        queue = pd.read_parquet(found["gate_audit.parquet"])
+        assert queue["reasons"].value_counts().to_dict() == {
+            '["contradiction"]': 10,
+            '["disagrees_with_people"]': 5,
+            '["abstention"]': 5,
+            '["failed_outcome"]': 5,
+        }
+        assert document["audit"] == {"with_a_reason": 25, "queued": 25}
+        page = found["gate_decision.html"].read_text("utf-8")
+        assert "the two orders name opposite answers" in page
+        assert "gate_audit.html" in page
+
+    def test_packets_are_blind_and_the_key_opens_them(self, decided):
+        project, _, _, found = decided
+        sheets = [
+            path
+            for path in project.files_below("08_reporting")
+            if path.suffix == ".csv" and "gate_audit_packets" in path.parts
+        ]
+        (sheet,) = sheets
+        rows = pd.read_csv(sheet, encoding="utf-8-sig")
+        key = pd.read_parquet(found["gate_audit_key.parquet"])
+        assert sorted(rows["packet_id"]) == sorted(key["packet_id"])
+        assert len(key) == 25
+        shown = rows.drop(columns=["packet_id", "sequence", "source_packet"]).dropna(axis=1, how="all")
+        # Every pair has the same texts here: nothing but the order of the answers differs.
+        assert set(shown.columns) == {"question", "answer_a", "answer_b"}
+        assert len(shown.drop_duplicates()) == 2
+        assert "gate_audit_key.csv" not in found
+        assert project.kedro("audit").exit_code == 0
+
+    def test_a_conflict_is_a_reason_of_its_own(self, gated):
+        add_products(gated, NEW, OLD)
+        decide(gated)
+        path = next(p for p in gated.files_below("08_reporting") if p.name == "gate_audit.parquet")
+        reasons = pd.read_parquet(path)["reasons"]
+        assert reasons.tolist() == ['["gate_conflict", "disagrees_with_people"]'] * 40
+
+    def test_nothing_to_look_at_gives_no_packets(self, gated):
+        add_products(gated, NEW, NEW)
+        result = gated.kedro("gate", "--env", "release")
+        assert result.exit_code == 0
+        assert "audit queue" not in result.output
+        assert not any("gate_audit_packets" in str(p) for p in gated.files_below("08_reporting"))
+
+
 class TestPauses:
     def reasons(self, project, *arguments):
         result, document = decide(project, *arguments)

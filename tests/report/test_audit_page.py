@@ -89,7 +89,7 @@ class TestPage:
         pairs, verdicts, calls, answers = make_tables()
         queue = audit_queue(verdicts, pairs).head(0)
         page = audit_page(queue, verdicts, pairs, calls, answers, empty(LABELS))
-        assert "Nothing in this run has a reason" in page
+        assert "Nothing here has a reason" in page
 
 
 class TestPackets:

@@ -66,11 +66,10 @@ def command(
     """
     import pandas as pd
 
-    from judge_calibration import schemas
     from judge_calibration.metrics.audit_queue import queue_changes
     from judge_calibration.metrics.run_comparison import compare_verdicts
     from judge_calibration.options.reporting import ReportingOptions
-    from judge_calibration.report.audit_page import audit_page
+    from judge_calibration.report.audit_page import Before
     from judge_calibration.report.comparison_page import (
         cells_name,
         comparison_document,
@@ -78,8 +77,9 @@ def command(
         headline,
     )
     from judge_calibration.runs.results import find_run, read_table
+    from judge_calibration.session.auditing import asked_in, is_simulated, keep_audit, labels_in
     from judge_calibration.session.configuration import block_of, read_parameters
-    from judge_calibration.session.decisions import decision_id, keep, keep_page
+    from judge_calibration.session.decisions import decision_id, keep
 
     project = find_project(env)
     reporting = block_of(read_parameters(project.root, env), "reporting", ReportingOptions)
@@ -94,25 +94,30 @@ def command(
     result = compare_verdicts(verdicts[0], verdicts[1], pairs[0], pairs[1], reporting)
     n, changed = len(result.judgments), len(result.changed)
     code = Exit.PAUSE if not n else Exit.FAIL if changed else Exit.PASS
-    document = comparison_document(result, {"before": before, "after": after, "exit_code": int(code)})
-    page = comparison_page(result, "Two runs compared", f"Before: run {before}. After: run {after}.")
+    simulated = any(is_simulated(run, project.root) for run in runs)
+    about = {"before": before, "after": after, "simulated": simulated, "exit_code": int(code)}
+    document = comparison_document(result, about)
+    summary = f"Before: run {before}. After: run {after}."
+    page = comparison_page(result, "Two runs compared", summary, simulated)
     known = pd.concat(pairs, ignore_index=True).drop_duplicates("pair_id")
-    queue = queue_changes(result.changed, result.summary, known, reporting.audit)
+    queue = queue_changes(result, known, reporting.audit)
     version = decision_id()
-    tables = {"changed_verdicts": result.changed, "comparison_audit": queue}
-    written = keep(project.data, "comparison", version, document, page, tables)
-    calls, answers = (_table(runs[1], name, project.root) for name in ("calls", "answers"))
-    browsed = audit_page(
+    tables = {"changed_verdicts": result.changed}
+    written = keep(project.data, "comparison", version, document, page, tables, simulated)
+    audit = keep_audit(
+        project.data,
+        "comparison_audit",
+        version,
         queue,
-        verdicts[1],
         known,
-        calls,
-        answers,
-        schemas.empty(schemas.LABELS),
-        reporting.audit.judgments_per_item,
-        title="Changed verdicts to look at",
+        verdicts[1],
+        asked_in(runs[1], project.root),
+        labels_in(runs[1], project.root),
+        reporting.audit,
+        "Changed verdicts to look at",
+        simulated,
+        Before(verdicts[0], *asked_in(runs[0], project.root), result.cells),
     )
-    queue_page = keep_page(project.data, "comparison_audit", version, browsed)
     if as_json:
         click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
         return code
@@ -137,16 +142,12 @@ def command(
         click.echo("The two runs have no judgment in common.")
     click.echo(f"The page: {files.relative(written['html'], project.root)}")
     if len(queue):
-        click.echo(f"Changed verdicts to browse: {files.relative(queue_page, project.root)}")
+        browse = files.relative(audit["comparison_audit_page"], project.root)
+        click.echo(f"Changed verdicts to browse: {browse}")
+    if "comparison_audit_packets" in audit:
+        packets = files.relative(audit["comparison_audit_packets"], project.root)
+        click.echo(f"The same pairs blinded, for people to label: {packets}")
     return code
-
-
-def _table(run: Any, name: str, root: Any) -> Any:
-    """Return a run's calls or answers; none for verdicts from logs."""
-    from judge_calibration import schemas
-    from judge_calibration.runs.results import read_table
-
-    return read_table(run, name, root) if name in _names(run) else schemas.empty(schemas.TABLES[name])
 
 
 def _names(run: Any) -> set[str]:

@@ -18,6 +18,9 @@ OUTCOMES = {
     "inconclusive": Exit.PAUSE,
     "conflict": Exit.PAUSE,
 }
+AUDIT = "gate_audit"
+"""Beginning of the names of the audit queue's artifacts."""
+
 _COLOURS = {Exit.PASS: "green", Exit.FAIL: "red", Exit.PAUSE: "yellow"}
 
 
@@ -41,7 +44,9 @@ def command(
 
     The pairs of the environment hold the old product's answer and the new one's (candidate_a, candidate_b).
     The decision rule is reporting.rule; the shipped EXAMPLE is refused. The decision is kept under
-    08_reporting/gate_decision.*: JSON for machines, a page for people.
+    08_reporting/gate_decision.*: JSON for machines, a page for people. What a person should look at first is
+    under gate_audit: a table, a page with raw requests and replies (gate_audit.html), and the pairs blinded
+    (gate_audit_packets).
 
     Exit codes: 0 pass, 1 fail, 2 usage (no such run, no rule or the EXAMPLE), 3 pause (inconclusive or
     conflict), 4 it could not be decided.
@@ -49,6 +54,7 @@ def command(
     from judge_calibration.options.gate import GateOptions
     from judge_calibration.options.reporting import ReportingOptions
     from judge_calibration.report.gate_page import HEADLINES, gate_document, gate_page, sentinel_document
+    from judge_calibration.session.auditing import asked_in, is_simulated, keep_audit
     from judge_calibration.session.configuration import block_of, read_parameters
     from judge_calibration.session.decisions import decision_id, keep
     from judge_calibration.session.gating import decide_gate
@@ -61,6 +67,8 @@ def command(
     gate = decide_gate(project, env, options, reporting, run_id)
     code = OUTCOMES[gate.decision.outcome]
     version = decision_id()
+    simulated = is_simulated(gate.run, project.root)
+    queue = gate.audit_queue(reporting.audit)
     sentinel = gate.sentinel
     document = gate_document(
         gate.decision,
@@ -73,11 +81,27 @@ def command(
             "products": {"old": options.old, "new": options.new},
             "cell": gate.cell,
             "runs": gate.runs,
+            "simulated": simulated,
+            "audit": {"with_a_reason": len(queue), "queued": int(queue["queued"].sum())},
         },
     )
-    page = gate_page(gate.decision, gate.authority, gate.shift, document, gate.pairs)
-    written = keep(
-        project.data, "gate_decision", version, document, page, {"gate_decision": gate.decision.frame()}
+    page = gate_page(
+        gate.decision, gate.authority, gate.shift, document, gate.pairs, (), simulated, queue, AUDIT
+    )
+    tables = {"gate_decision": gate.decision.frame()}
+    written = keep(project.data, "gate_decision", version, document, page, tables, simulated)
+    written |= keep_audit(
+        project.data,
+        AUDIT,
+        version,
+        queue,
+        gate.pairs,
+        gate.verdicts,
+        asked_in(gate.run, project.root),
+        gate.labels,
+        reporting.audit,
+        f"To look at before {options.new} takes the place of {options.old}",
+        simulated,
     )
     if as_json:
         click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
@@ -94,7 +118,13 @@ def command(
         click.echo(f"  sentinel: {sentinel.reason}")
     click.echo(f"  rule '{gate.decision.rule}': {gate.decision.rule_status}")
     if gate.decision.audit_pairs:
-        click.echo(f"  {len(gate.decision.audit_pairs)} pairs wait in the audit queue")
-    click.echo(f"The page: {files.relative(written['html'], project.root)}")
-    click.echo(f"The JSON: {files.relative(written['json'], project.root)}")
+        click.echo(f"  {len(gate.decision.audit_pairs)} pairs on which judge and people disagree")
+    if len(queue):
+        click.echo(f"  {int(queue['queued'].sum())} pairs wait in the audit queue")
+    places = {"html": "The page", "json": "The JSON"}
+    if len(queue):
+        places |= {f"{AUDIT}_page": "The audit queue", f"{AUDIT}_packets": "Its pairs blinded"}
+    for name, title in places.items():
+        if name in written:
+            click.echo(f"{title}: {files.relative(written[name], project.root)}")
     return code

@@ -43,6 +43,7 @@ def command(
     from judge_calibration.options.reporting import ReportingOptions
     from judge_calibration.report.gate_page import sentinel_document, sentinel_page
     from judge_calibration.runs.results import find_run
+    from judge_calibration.session.auditing import is_simulated
     from judge_calibration.session.configuration import block_of, read_parameters
     from judge_calibration.session.decisions import decision_id, keep
     from judge_calibration.session.gating import needed_rule
@@ -60,18 +61,19 @@ def command(
     documents = [sentinel_document(one.cell, one.status, one.reason, one.result) for one in found]
     code = _code([one.status for one in found])
     example = rule.name.upper().startswith("EXAMPLE")
+    simulated = any(is_simulated(run, project.root) for run in (before, current))
     document = {
         "frozen": before.run_id,
         "current": current.run_id,
         "rule": rule.name,
+        "simulated": simulated,
         "exit_code": int(code),
         "cells": documents,
     }
     banners = ["The margins are those of the shipped EXAMPLE rule: nobody chose them."] if example else []
     summary = f"Run {current.run_id} beside the frozen run {before.run_id}, by the rule '{rule.name}'."
-    written = keep(
-        project.data, "sentinel", decision_id(), document, sentinel_page(documents, summary, banners), {}
-    )
+    page = sentinel_page(documents, summary, banners, simulated)
+    written = keep(project.data, "sentinel", decision_id(), document, page, {})
     if as_json:
         click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
         return code

@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judge_calibration.metrics.cell_choice import rows_of_cell
 from judge_calibration.metrics.judgments import CELL_COLUMNS
 from judge_calibration.metrics.people import of_people
+from judge_calibration.metrics.run_comparison import RunComparison
 from judge_calibration.metrics.slices import slice_pairs
 from judge_calibration.options.reporting import AuditOptions
 from judge_calibration.schemas import DECISIVE
 
 REASONS = {
+    "gate_conflict": "the judge and people point to different products, and the gate is in conflict over it",
     "gained": "wrong before, right now",
     "lost": "right before, wrong now",
     "changed": "another verdict than before",
@@ -155,25 +158,29 @@ def _unsure(verdicts: pd.DataFrame, below: float) -> pd.Series:
 
 
 def queue_changes(
-    changed: pd.DataFrame, summary: pd.DataFrame, pairs: pd.DataFrame, options: AuditOptions | None = None
+    comparison: RunComparison, pairs: pd.DataFrame, options: AuditOptions | None = None
 ) -> pd.DataFrame:
     """Return the queue of the verdicts that changed between two runs, gains and losses in turns.
 
     Parameters
     ----------
-    changed, summary : pandas.DataFrame
-        Of :class:`judge_calibration.metrics.run_comparison.RunComparison`.
+    comparison : RunComparison
     pairs : pandas.DataFrame
     options : AuditOptions, optional
 
     Returns
     -------
     pandas.DataFrame
-        Columns AUDIT_COLUMNS; verdicts that were failures before and are not now have no reason.
+        Columns AUDIT_COLUMNS, under the names of the later run's cells; verdicts that were failures before
+        and are not now have no reason.
     """
-    names = [name for name in CELL_COLUMNS if name != "instrument_id"]
-    after = summary[[*names, "instrument_after"]].rename(columns={"instrument_after": "instrument_id"})
-    rows = changed[changed["change"] != "recovered"].merge(after, on=names, how="left")
+    changed = comparison.changed
+    parts = [changed.head(0).assign(instrument_id=None)]
+    for (before, after), about in zip(comparison.cells, comparison.summary.to_dict("records"), strict=True):
+        own = rows_of_cell(changed, before)
+        parts.append(own.assign(**after, instrument_id=about["instrument_after"]))
+    rows = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+    rows = rows[rows["change"] != "recovered"]
     reasons = rows["change"].replace({"failed": "failed_outcome"})
     nothing = pd.DataFrame({name: [] for name in (*_NEEDED, *CELL_COLUMNS)}, dtype="str")
     return audit_queue(nothing, pairs, None, options, rows.assign(reason=reasons))

@@ -63,12 +63,15 @@ class RunComparison(NamedTuple):
         Statistics of trust, after less before, on the pairs that both judged (value_1 is after).
     other_pairs : tuple of str
         Pairs whose texts are not the same in both: they are left out.
+    cells : tuple of (dict, dict)
+        The cells that were compared, before and after, in the order of the summary.
     """
 
     judgments: pd.DataFrame
     summary: pd.DataFrame
     differences: pd.DataFrame
     other_pairs: tuple[str, ...]
+    cells: tuple[tuple[dict[Any, Any], dict[Any, Any]], ...] = ()
 
     @property
     def changed(self) -> pd.DataFrame:
@@ -136,7 +139,8 @@ def compare_verdicts(
     other = _other_pairs(pairs_before, pairs_after)
     known = pd.concat([pairs_before, pairs_after], ignore_index=True).drop_duplicates("pair_id")
     judgments, summary, both = [], [], []
-    for cell_before, cell_after in same_cells(before, after):
+    cells = same_cells(before, after)
+    for cell_before, cell_after in cells:
         one, two = rows_of_cell(before, cell_before), rows_of_cell(after, cell_after)
         one, two = (rows[~rows["pair_id"].isin(other)] for rows in (one, two))
         instruments = [_one_instrument(rows, cell_before) for rows in (one, two)]
@@ -162,7 +166,8 @@ def compare_verdicts(
         comparisons = chosen.comparisons.model_copy(update={"within": NAMES, "slices": ()})
         rows = pd.concat([frame for frame in both if len(frame)], ignore_index=True)
         differences = paired_differences(rows, known, chosen.model_copy(update={"comparisons": comparisons}))
-    return RunComparison(table, pd.DataFrame(summary, columns=SUMMARY_COLUMNS), differences, other)
+    summed = pd.DataFrame(summary, columns=SUMMARY_COLUMNS)
+    return RunComparison(table, summed, differences, other, tuple(cells))
 
 
 def _other_pairs(before: pd.DataFrame, after: pd.DataFrame) -> tuple[str, ...]:

@@ -6,16 +6,34 @@ import base64
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from judge_calibration.metrics.audit_queue import REASONS, people_say
+from judge_calibration.metrics.cell_choice import NAMES, rows_of_cell
 from judge_calibration.metrics.judgments import CELL_COLUMNS
 from judge_calibration.report.page import packaged, templates
 from judge_calibration.report.wording import cell_name, count_noun, is_missing
 
 _JUDGMENT = ["order", "temperature", "repetition"]
+
+
+class Before(NamedTuple):
+    """The earlier of two runs.
+
+    Attributes
+    ----------
+    verdicts, calls, answers : pandas.DataFrame
+        Tables of :mod:`judge_calibration.schemas`.
+    cells : tuple of (dict, dict)
+        Which of its cells is held beside which of the later run's (earlier first).
+    """
+
+    verdicts: pd.DataFrame
+    calls: pd.DataFrame
+    answers: pd.DataFrame
+    cells: tuple[tuple[Mapping[Any, Any], Mapping[Any, Any]], ...]
 
 
 def audit_page(
@@ -28,6 +46,8 @@ def audit_page(
     most_judgments: int = 6,
     simulated: bool = False,
     title: str = "Audit queue",
+    table: str = "audit_queue",
+    before: Before | None = None,
 ) -> str:
     """Return the page as HTML text. It un-blinds: it is for whoever decides, not for those who label.
 
@@ -41,6 +61,11 @@ def audit_page(
         Judgments of one cell and pair that are shown.
     simulated : bool
         Marks the page SIMULATED.
+    title : str
+    table : str
+        Name of the table that holds the whole queue.
+    before : Before, optional
+        What the same judgments were in the earlier of two runs.
     """
     queued = queue[queue["queued"]]
     asked = _asked(queued, calls, answers)
@@ -48,6 +73,8 @@ def audit_page(
     given = verdicts[verdicts["pair_id"].isin(set(queued["pair_id"]))]
     people = people_say(labels)
     items = [_item(row, given, about, asked, people, most_judgments) for row in queued.to_dict("records")]
+    if before is not None:
+        _add_before(items, queued, before, most_judgments)
     counts = {name: sum(name in item["reasons"] for item in items) for name in REASONS}
     heads = [
         {name: item[name] for name in ("priority", "pair", "cell", "reasons", "domain", "stakes")}
@@ -61,10 +88,11 @@ def audit_page(
         .get_template("audit.html.j2")
         .render(  # type: ignore[no-any-return]
             title=title,
-            summary=_summary(queue, queued),
+            summary=_summary(queue, queued, table),
             simulated=simulated,
             reasons=[(name, REASONS[name], n) for name, n in counts.items() if n],
             words=REASONS,
+            table=table,
             items=heads,
             packed=packed,
             style=packaged("page.css") + packaged("audit.css"),
@@ -73,13 +101,14 @@ def audit_page(
     )
 
 
-def _summary(queue: pd.DataFrame, queued: pd.DataFrame) -> str:
+def _summary(queue: pd.DataFrame, queued: pd.DataFrame, table: str) -> str:
     if queue.empty:
-        return "Nothing in this run has a reason to be looked at."
+        return "Nothing here has a reason to be looked at."
+    packets = "audit_packets" if table == "audit_queue" else f"{table}_packets"
     return (
         f"{count_noun(len(queued), 'judge and pair', 'judges and pairs')} of {len(queue):,} that have a "
         "reason, in turns over reasons and slices, rare reasons and several reasons first. The table "
-        "audit_queue has all; audit_packets holds the same pairs blinded, for people to label. This page "
+        f"{table} has all; {packets} holds the same pairs blinded, for people to label. This page "
         "un-blinds: keep it from them."
     )
 
@@ -116,11 +145,6 @@ def _item(
     own = verdicts[verdicts["pair_id"] == row["pair_id"]]
     for name in CELL_COLUMNS:
         own = own[own[name].isna()] if is_missing(row[name]) else own[own[name] == row[name]]
-    own = own.sort_values(["repetition", "order"], kind="stable")
-    judgments = []
-    for verdict in own.head(most).to_dict("records"):
-        key = _key(verdict, ["pair_id", "judge_id", "instrument_id", *_JUDGMENT])
-        judgments.append(_judgment(verdict, asked.get(key, [])))
     return {
         "priority": int(row["priority"]),
         "pair": str(row["pair_id"]),
@@ -137,9 +161,35 @@ def _item(
         "question": _text(pair.get("question")),
         "answer_a": _text(pair.get("response_a")),
         "answer_b": _text(pair.get("response_b")),
+        "candidates": [_text(pair.get(name)) for name in ("candidate_a", "candidate_b")],
         "left_out": max(0, len(own) - most),
-        "judgments": judgments,
+        "judgments": _judgments(own, asked, most),
     }
+
+
+def _judgments(
+    own: pd.DataFrame, asked: Mapping[tuple[str, ...], list[Any]], most: int
+) -> list[dict[str, Any]]:
+    found = []
+    ordered = own.sort_values(["repetition", "order"], kind="stable")
+    for verdict in ordered.head(most).to_dict("records"):
+        key = _key(verdict, ["pair_id", "judge_id", "instrument_id", *_JUDGMENT])
+        found.append(_judgment(verdict, asked.get(key, [])))
+    return found
+
+
+def _add_before(items: list[dict[str, Any]], queued: pd.DataFrame, before: Before, most: int) -> None:
+    """Add what each item's judgments were in the earlier run."""
+    asked = _asked(queued, before.calls, before.answers)
+    earlier = {_cell_key(after): cell for cell, after in before.cells}
+    given = before.verdicts[before.verdicts["pair_id"].isin(set(queued["pair_id"]))]
+    for item, row in zip(items, queued.to_dict("records"), strict=True):
+        own = rows_of_cell(given[given["pair_id"] == row["pair_id"]], earlier[_cell_key(row)])
+        item["before"] = _judgments(own, asked, most)
+
+
+def _cell_key(row: Mapping[Any, Any]) -> tuple[str, ...]:
+    return _key(row, NAMES)
 
 
 def _judgment(verdict: Mapping[Any, Any], calls: Sequence[Mapping[Any, Any]]) -> dict[str, Any]:

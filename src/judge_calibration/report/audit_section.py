@@ -31,6 +31,23 @@ def audit_section(tables: Tables) -> Section:
             return Section("audit", "Audit queue", _LEAD, [Missing(what, "kedro compare RUN RUN")])
         missing = Missing("It takes verdicts:", "kedro run --pipeline judging")
         return Section("audit", "Audit queue", _LEAD, [missing])
+    blocks: list[Block] = [
+        reasons_block(frame, "audit-table"),
+        FileLink(f"Browse the queue with raw requests and replies ({PAGE} of the same run)", PAGE),
+    ]
+    return Section("audit", "Audit queue", _LEAD, blocks)
+
+
+def reasons_block(frame: pd.DataFrame, id: str) -> TableBlock:
+    """Return how many judges and pairs each reason names, and how many of them are queued.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        metrics.audit_queue.AUDIT_COLUMNS.
+    id : str
+        Of the table on its page.
+    """
     named: Counter[str] = Counter()
     queued: Counter[str] = Counter()
     for reasons, taken in zip(frame["reasons"], frame["queued"], strict=True):
@@ -53,8 +70,4 @@ def audit_section(tables: Tables) -> Section:
         f"{int(frame['queued'].sum()):,} of {count_noun(len(frame), 'judge and pair', 'judges and pairs')} "
         "are queued, in turns over reasons and slices (reporting.audit). A row may have several reasons."
     )
-    blocks: list[Block] = [
-        TableBlock("audit-table", "Why judgments wait", note, shown, frame),
-        FileLink(f"Browse the queue with raw requests and replies ({PAGE} of the same run)", PAGE),
-    ]
-    return Section("audit", "Audit queue", _LEAD, blocks)
+    return TableBlock(id, "Why judgments wait", note, shown, frame)

@@ -9,8 +9,8 @@ import pandas as pd
 
 from judge_calibration.metrics.run_comparison import CHANGES, RunComparison
 from judge_calibration.report.answers import Answer
-from judge_calibration.report.blocks import Block, Prose, Section, TableBlock, Terms
-from judge_calibration.report.gate_page import plain
+from judge_calibration.report.blocks import Block, Prose, Section, TableBlock, Terms, marked
+from judge_calibration.report.gate_page import SIMULATED, plain
 from judge_calibration.report.glossary import GLOSSARY
 from judge_calibration.report.page import render_page
 from judge_calibration.report.sections import readable
@@ -57,8 +57,8 @@ def comparison_document(comparison: RunComparison, about: Mapping[str, Any]) -> 
     )
 
 
-def comparison_page(comparison: RunComparison, title: str, summary: str) -> str:
-    """Return the page as HTML text."""
+def comparison_page(comparison: RunComparison, title: str, summary: str, simulated: bool = False) -> str:
+    """Return the page as HTML text, marked SIMULATED if a judge of a run was a program."""
     answers = []
     for row in comparison.summary.to_dict("records"):
         parts = [f"{row[change]} {change}" for change in CHANGES[1:] if row[change]]
@@ -67,13 +67,17 @@ def comparison_page(comparison: RunComparison, title: str, summary: str) -> str:
         details.append("The instrument is the same." if same else "The instrument is another one.")
         tone = "unknown" if not row["n"] else "good" if row["n"] == row["same"] else "mixed"
         answers.append(Answer(cells_name(row), headline(row), tuple(details), tone, None))  # type: ignore[arg-type]
-    sections = [
+    found = [
         _differences_section(comparison.differences),
         _changes_section(comparison.changed),
         _counts_section(comparison),
+    ]
+    sections = [
+        *(marked(section, simulated) for section in found),
         Section("definitions", "Definitions", "", [Terms(tuple(GLOSSARY[name] for name in _DEFINED))]),
     ]
-    return render_page(title, summary, answers, sections, (), "What changed?")
+    banners = [SIMULATED] if simulated else []
+    return render_page(title, summary, answers, sections, banners, "What changed?")
 
 
 def _differences_section(frame: pd.DataFrame) -> Section:

@@ -12,10 +12,21 @@ from judge_calibration.metrics.authority import ALL
 from judge_calibration.metrics.sentinel import SentinelResult
 from judge_calibration.metrics.two_key_gate import GateDecision, Key
 from judge_calibration.report.answers import Answer, Tone
-from judge_calibration.report.blocks import Block, Missing, Prose, Section, TableBlock, Terms, marked
+from judge_calibration.report.audit_section import reasons_block
+from judge_calibration.report.blocks import (
+    Block,
+    FileLink,
+    Missing,
+    Prose,
+    Section,
+    TableBlock,
+    Terms,
+    marked,
+)
 from judge_calibration.report.glossary import GLOSSARY
 from judge_calibration.report.page import render_page
 from judge_calibration.report.sections import readable
+from judge_calibration.report.shortening import shortened
 from judge_calibration.report.wording import cell_name, count_noun, is_missing, reason_text
 
 TONES: dict[str, Tone] = {
@@ -130,6 +141,8 @@ def gate_page(
     pairs: pd.DataFrame,
     banners: Sequence[str] = (),
     simulated: bool = False,
+    queue: pd.DataFrame | None = None,
+    audit: str = "",
 ) -> str:
     """Return the gate's page as HTML text.
 
@@ -146,6 +159,10 @@ def gate_page(
         Warnings for the whole page.
     simulated : bool
         Marks the page and every table SIMULATED.
+    queue : pandas.DataFrame, optional
+        The audit queue (metrics.audit_queue.AUDIT_COLUMNS).
+    audit : str
+        Beginning of the names of the queue's artifacts, which are written beside this page; empty: none are.
     """
     old, new = document["products"]["old"], document["products"]["new"]
     details = tuple(reason_in_words(reason) for reason in decision.reasons) or (
@@ -165,7 +182,7 @@ def gate_page(
         _authority_section(authority),
         sentinel_section(document["sentinel"]),
         _shift_section(shift),
-        _audit_section(decision, pairs),
+        _audit_section(decision, pairs, queue, audit),
         Section(
             "rule",
             "The rule",
@@ -294,21 +311,38 @@ def _shift_section(shift: pd.DataFrame) -> Section:
     return Section("shift", "Shift", lead, [table])
 
 
-def _audit_section(decision: GateDecision, pairs: pd.DataFrame) -> Section:
-    lead = "Pairs on which the judge and people point in opposite directions: to be looked at first."
-    if not decision.audit_pairs:
-        return Section("audit", "Audit queue", lead, [Prose(("None.",))])
-    rows = pairs[pairs["pair_id"].isin(decision.audit_pairs)]
-    shown = [name for name in ("pair_id", "base_id", "domain", "stakes", "question") if name in rows.columns]
-    columns = [*shown, *(c for c in ("response_a", "response_b") if c in rows.columns)]
-    table = TableBlock(
-        "audit-table",
-        "Contradictions",
-        "All texts are in the download.",
-        readable(rows[shown]),
-        rows[columns],
+def _audit_section(
+    decision: GateDecision, pairs: pd.DataFrame, queue: pd.DataFrame | None, audit: str
+) -> Section:
+    lead = (
+        "What a person should look at first: pairs on which the judge and people disagree, orders "
+        "that contradict each other, abstentions, low confidence, failures, unsupported citations."
     )
-    return Section("audit", "Audit queue", lead, [table])
+    blocks: list[Block] = []
+    if decision.audit_pairs:
+        rows = pairs[pairs["pair_id"].isin(decision.audit_pairs)]
+        names = ("pair_id", "base_id", "domain", "stakes", "question")
+        shown = [name for name in names if name in rows.columns]
+        columns = [*shown, *(c for c in ("response_a", "response_b") if c in rows.columns)]
+        table, more = shortened(readable(rows[shown]))
+        note = f"The judge and people point to different products. All texts are in the download. {more}"
+        blocks.append(
+            TableBlock(
+                "audit-table",
+                "Pairs on which the judge and people disagree",
+                note.strip(),
+                table,
+                rows[columns],
+            )
+        )
+    if queue is not None and len(queue):
+        blocks.append(reasons_block(queue, "audit-reasons-table"))
+        if audit:
+            text = f"Browse the queue with raw requests and replies ({audit}.html of the same decision)"
+            blocks.append(FileLink(text, f"{audit}.html"))
+            text = f"The same pairs lie blinded in {audit}_packets: spreadsheets and Label Studio tasks."
+            blocks.append(Prose((text,)))
+    return Section("audit", "Audit queue", lead, blocks or [Prose(("Nothing has a reason.",))])
 
 
 def sentinel_page(

@@ -26,6 +26,7 @@ def keep(
     document: Mapping[str, Any],
     page: str,
     tables: Mapping[str, pd.DataFrame],
+    simulated: bool = False,
 ) -> dict[str, Path]:
     """Write a decision.
 
@@ -41,6 +42,8 @@ def keep(
         For people.
     tables : mapping of str to pandas.DataFrame
         Each as Parquet and CSV under its own name.
+    simulated : bool
+        Marks the tables SIMULATED; the document and the page say it themselves.
 
     Returns
     -------
@@ -52,11 +55,25 @@ def keep(
         "json": _write(data, f"{name}.json", version, text.encode("utf-8")),
         "html": _write(data, f"{name}.html", version, page.encode("utf-8")),
     }
-    for title, table in tables.items():
-        from judge_calibration.datasets import Parquet
+    return written | keep_tables(data, version, tables, simulated=simulated)
 
+
+def keep_tables(
+    data: Path,
+    version: str,
+    tables: Mapping[str, pd.DataFrame],
+    csv: bool = True,
+    simulated: bool = False,
+) -> dict[str, Path]:
+    """Write tables of a decision as Parquet (and CSV), and return their places by name."""
+    from judge_calibration.datasets import Parquet
+
+    written = {}
+    for title, table in tables.items():
         path = data / FOLDER / f"{title}.parquet" / version / f"{title}.parquet"
-        Parquet(filepath=path.as_posix(), csv=True).save(table)
+        dataset = Parquet(filepath=path.as_posix(), csv=csv)
+        dataset.mark = "SIMULATED" if simulated else None
+        dataset.save(table)
         written[title] = path
     return written
 

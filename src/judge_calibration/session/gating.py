@@ -9,15 +9,17 @@ import pandas as pd
 
 from judge_calibration import schemas
 from judge_calibration.errors import GateInputError, RunError
+from judge_calibration.metrics.audit_queue import audit_queue
 from judge_calibration.metrics.authority import authority_table, calibration_shift, earned_slices
 from judge_calibration.metrics.cell_choice import choose_cell
 from judge_calibration.metrics.decision_rule import RuleStatus, check_rule, rule_status
+from judge_calibration.metrics.judgments import CELL_COLUMNS
 from judge_calibration.metrics.people import of_people
 from judge_calibration.metrics.sentinel import SentinelResult, compare_sentinel
 from judge_calibration.metrics.two_key_gate import GateDecision, new_side, two_key_gate
 from judge_calibration.options.gate import GateOptions
 from judge_calibration.options.gates import DecisionRule
-from judge_calibration.options.reporting import ReportingOptions
+from judge_calibration.options.reporting import AuditOptions, ReportingOptions
 from judge_calibration.runs.manifest import Run
 from judge_calibration.runs.results import (
     find_run,
@@ -64,7 +66,23 @@ class Sentinel(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """A decision and everything that a person wants to see beside it."""
+    """A decision and everything that a person wants to see beside it.
+
+    Attributes
+    ----------
+    decision : GateDecision
+    authority, shift : pandas.DataFrame
+        Tables of :mod:`judge_calibration.metrics.authority`; may be empty.
+    sentinel : Sentinel
+    cell : dict
+        The judge, protocol, constraint and temperature that decided.
+    pairs, verdicts, labels : pandas.DataFrame
+        The products' pairs, the cell's verdicts on them and people's labels.
+    run : Run
+        The run with the products' verdicts.
+    runs : dict of str to str or None
+        Ids by what they were read for.
+    """
 
     decision: GateDecision
     authority: pd.DataFrame
@@ -72,7 +90,21 @@ class Gate(NamedTuple):
     sentinel: Sentinel
     cell: dict[str, Any]
     pairs: pd.DataFrame
+    verdicts: pd.DataFrame
+    labels: pd.DataFrame
+    run: Run
     runs: dict[str, str | None]
+
+    def audit_queue(self, options: AuditOptions) -> pd.DataFrame:
+        """Return which of these judgments a person should look at first, and why.
+
+        Pairs that brought judge and people into conflict have that as a reason of its own.
+        """
+        first = self.verdicts.head(1).reindex(columns=list(CELL_COLUMNS))
+        contradicted = self.decision.audit_pairs if self.decision.outcome == "conflict" else ()
+        conflict = pd.DataFrame({"pair_id": list(contradicted)}, dtype="str")
+        conflict = conflict.merge(first, how="cross").assign(reason="gate_conflict")
+        return audit_queue(self.verdicts, self.pairs, self.labels, options, conflict)
 
 
 def needed_rule(reporting: ReportingOptions) -> DecisionRule:
@@ -138,13 +170,14 @@ def decide_gate(
     if calibration is not None:
         same = calibrated[calibrated["instrument_id"].astype(str).isin(instruments)]
         if len(same):
-            labels = _labels(calibration, project, env)
-            authority = authority_table(same, known_pairs, rule, labels, pairs, reporting)
+            known_labels = _labels(calibration, project, env)
+            authority = authority_table(same, known_pairs, rule, known_labels, pairs, reporting)
         sentinel = _sentinel_of(project, options, calibration, calibrated, known_pairs, rule, instruments)
+    labels = _labels(product, project, env)
     decision = two_key_gate(
         verdicts,
         pairs,
-        _labels(product, project, env),
+        labels,
         rule,
         options.old,
         options.new,
@@ -163,7 +196,7 @@ def decide_gate(
         "calibration": calibration.run_id if calibration is not None else None,
         "sentinel": options.sentinel_run or _latest_id(project, options),
     }
-    return Gate(decision, authority, shift, sentinel, cell, pairs, runs)
+    return Gate(decision, authority, shift, sentinel, cell, pairs, verdicts, labels, product, runs)
 
 
 def _calibrated(

@@ -31,24 +31,9 @@
     add(box, "pre", shown(text));
   }
 
-  function fill(node, item) {
-    var inside = node.querySelector(".inside");
-    var facts = ["source " + item.source];
-    if (item.manipulation) { facts.push("changed: " + item.manipulation.replace(/_/g, " ") + (item.modified ? ", side " + item.modified : "")); }
-    facts.push("reference: " + (item.reference ? item.reference + " (" + item.reference_kind + ")" : "none"));
-    if (item.people) { facts.push("people say " + item.people); }
-    add(inside, "p", facts.join("; ") + ".").className = "note";
-    add(inside, "h3", "Question");
-    add(inside, "pre", item.question || "(the log came without it)");
-    var sides = add(inside, "div");
-    sides.className = "sides";
-    ["a", "b"].forEach(function (side) {
-      var box = add(sides, "div");
-      add(box, "h3", "Answer " + side.toUpperCase());
-      add(box, "pre", item["answer_" + side] || "(the log came without it)");
-    });
-    add(inside, "h3", "Judgments");
-    item.judgments.forEach(function (one) {
+  function judgments(inside, all, none) {
+    if (!all.length) { add(inside, "p", none).className = "note"; }
+    all.forEach(function (one) {
       var said = one.outcome === "valid" ? "verdict " + one.verdict : "no verdict: " + one.outcome.replace(/_/g, " ");
       var extra = (one.confidence ? ", confidence " + one.confidence : "") + (one.parse_path ? ", read from " + one.parse_path + " form" : "") + (one.flags ? ", flags " + one.flags : "");
       add(inside, "h4", (one.order === "AB" ? "A shown first" : "B shown first") + ", repetition " + one.repetition + ": " + said + extra);
@@ -60,6 +45,33 @@
         folded(inside, "Raw request" + step, call.request);
       });
     });
+  }
+
+  function fill(node, item) {
+    var inside = node.querySelector(".inside");
+    var facts = ["source " + item.source];
+    if (item.manipulation) { facts.push("changed: " + item.manipulation.replace(/_/g, " ") + (item.modified ? ", side " + item.modified : "")); }
+    facts.push("reference: " + (item.reference ? item.reference + " (" + item.reference_kind + ")" : "none"));
+    if (item.candidates[0] || item.candidates[1]) { facts.push("A by " + (item.candidates[0] || "unknown") + ", B by " + (item.candidates[1] || "unknown")); }
+    if (item.people) { facts.push("people say " + item.people); }
+    add(inside, "p", facts.join("; ") + ".").className = "note";
+    add(inside, "h3", "Question");
+    add(inside, "pre", item.question || "(the log came without it)");
+    var sides = add(inside, "div");
+    sides.className = "sides";
+    ["a", "b"].forEach(function (side) {
+      var box = add(sides, "div");
+      add(box, "h3", "Answer " + side.toUpperCase());
+      add(box, "pre", item["answer_" + side] || "(the log came without it)");
+    });
+    if (item.before) {
+      add(inside, "h3", "Before");
+      judgments(inside, item.before, "The earlier run has no such judgment.");
+      add(inside, "h3", "Now");
+    } else {
+      add(inside, "h3", "Judgments");
+    }
+    judgments(inside, item.judgments, "There is none.");
     if (item.left_out) { add(inside, "p", item.left_out + " more judgments in the table answers.").className = "note"; }
   }
 

@@ -11,7 +11,7 @@ from judge_calibration.metrics.estimation import SourceGroup, cell_keys, shown_c
 from judge_calibration.metrics.intervals import choose_intervals
 from judge_calibration.metrics.judgments import ABSTAIN, CELL_COLUMNS, A, B, Ints, Judgments, encode
 from judge_calibration.metrics.rates import Floats, ratio
-from judge_calibration.metrics.share_rows import CELL_KEYS
+from judge_calibration.metrics.share_rows import CELL_KEYS, curve_intervals
 from judge_calibration.metrics.trust_table import rows_of_view
 from judge_calibration.options.reporting import IntervalOptions, ReportingOptions
 
@@ -46,10 +46,16 @@ CURVE_COLUMNS = (
     "n_items",
     "mean_confidence",
     "accuracy",
+    "accuracy_low",
+    "accuracy_high",
     "coverage",
     "risk",
+    "risk_low",
+    "risk_high",
+    "n_clusters",
+    "interval_reason",
 )
-"""Columns of the curves, in order."""
+"""Columns of the curves, in order; an interval holds for its point by itself."""
 
 # More distinct confidences than this are ranked in so many groups of equal size, which bounds a resample.
 _LEVELS = 200
@@ -317,10 +323,18 @@ def _cell_rows(
     )
 
 
-def _curves(confidence: Floats, right: npt.NDArray[np.bool_], bins: int) -> pd.DataFrame:
+def _curves(
+    confidence: Floats,
+    right: npt.NDArray[np.bool_],
+    cluster: Ints,
+    group: SourceGroup,
+    bins: int,
+    options: IntervalOptions,
+) -> pd.DataFrame:
     """Return the reliability curve and the risk-coverage curve of one cell."""
     bin_of = np.minimum((confidence * bins).astype(np.int64), bins - 1)
     n = np.bincount(bin_of, minlength=bins)
+    in_bins = curve_intervals(bin_of, right, bins, cluster, group, options)
     reliability = pd.DataFrame(
         {
             "curve": "reliability",
@@ -329,22 +343,33 @@ def _curves(confidence: Floats, right: npt.NDArray[np.bool_], bins: int) -> pd.D
             "high_edge": np.arange(1, bins + 1) / bins,
             "n_items": n,
             "mean_confidence": ratio(np.bincount(bin_of, weights=confidence, minlength=bins), n),
-            "accuracy": ratio(np.bincount(bin_of, weights=right, minlength=bins), n),
+            "accuracy": in_bins.value,
+            "accuracy_low": in_bins.low,
+            "accuracy_high": in_bins.high,
+            "n_clusters": in_bins.clusters,
+            "interval_reason": in_bins.reason.astype(object),
         }
     )
-    thresholds, coverage, risk = risk_coverage(confidence, right)
+    thresholds, coverage, _ = risk_coverage(confidence, right)
+    shown = np.arange(len(thresholds))
     if len(thresholds) > _LEVELS:
         shown = np.unique(np.linspace(0, len(thresholds) - 1, _LEVELS).astype(np.int64))
-        thresholds, coverage, risk = thresholds[shown], coverage[shown], risk[shown]
-    kept = np.rint(coverage * len(right)).astype(np.int64)
+    # An item is kept from the first shown threshold on that does not exceed its confidence. The last shown
+    # one is the lowest of all, so that every item is kept somewhere.
+    place = np.searchsorted(-thresholds[shown], -confidence)
+    kept = curve_intervals(place, ~right, len(shown), cluster, group, options, cumulative=True)
     tradeoff = pd.DataFrame(
         {
             "curve": "risk_coverage",
-            "position": np.arange(len(thresholds)),
-            "low_edge": thresholds,
-            "n_items": kept,
-            "coverage": coverage,
-            "risk": risk,
+            "position": np.arange(len(shown)),
+            "low_edge": thresholds[shown],
+            "n_items": np.rint(coverage[shown] * len(right)).astype(np.int64),
+            "coverage": coverage[shown],
+            "risk": kept.value,
+            "risk_low": kept.low,
+            "risk_high": kept.high,
+            "n_clusters": kept.clusters,
+            "interval_reason": kept.reason.astype(object),
         }
     )
     return pd.concat([reliability, tradeoff], ignore_index=True)
@@ -409,7 +434,7 @@ def confidence_tables(
                         confidence[own], right[own], cluster, group, group.resamples, bins, chosen.intervals
                     )
                     rows["n_without"] = int((without == c).sum())
-                    curve = _curves(confidence[own], right[own], bins)
+                    curve = _curves(confidence[own], right[own], cluster, group, bins, chosen.intervals)
                     summary.append(_keyed(rows, keys))
                     curves.append(_keyed(curve, keys))
     return _typed(summary, CONFIDENCE_COLUMNS), _typed(curves, CURVE_COLUMNS)

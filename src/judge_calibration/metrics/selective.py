@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from judge_calibration.metrics.estimation import cell_keys, shown_cells, source_groups
+from judge_calibration.metrics.estimation import SourceGroup, cell_keys, shown_cells, source_groups
 from judge_calibration.metrics.judgments import A, B, Ints, encode
 from judge_calibration.metrics.rates import Floats, ratio
-from judge_calibration.metrics.share_rows import CELL_KEYS
+from judge_calibration.metrics.share_rows import CELL_KEYS, curve_intervals
 from judge_calibration.metrics.slices import WHOLE
-from judge_calibration.options.reporting import ReportingOptions, SelectiveOptions
+from judge_calibration.options.reporting import IntervalOptions, ReportingOptions, SelectiveOptions
 
 SELECTIVE_COLUMNS = (
     *CELL_KEYS,
@@ -38,8 +38,21 @@ SELECTIVE_COLUMNS = (
 )
 """Columns of the selective table, in order."""
 
-CURVE_COLUMNS = (*CELL_KEYS, "slice_by", "slice", "threshold", "n_pairs", "n_kept", "coverage", "risk")
-"""Columns of the risk-coverage curve, in order."""
+CURVE_COLUMNS = (
+    *CELL_KEYS,
+    "slice_by",
+    "slice",
+    "threshold",
+    "n_pairs",
+    "n_kept",
+    "coverage",
+    "risk",
+    "risk_low",
+    "risk_high",
+    "n_clusters",
+    "interval_reason",
+)
+"""Columns of the risk-coverage curve, in order; an interval holds for its point by itself."""
 
 
 def clopper_pearson(errors: int, n: int, level: float = 0.95, side: str = "upper") -> float:
@@ -278,6 +291,35 @@ def _rows(
     return out
 
 
+def _points(
+    score: Floats,
+    wrong: npt.NDArray[np.bool_],
+    cluster: Ints,
+    group: SourceGroup,
+    options: IntervalOptions,
+) -> list[dict[str, object]]:
+    """Return coverage and risk at every threshold, the strictest first."""
+    falling, place = np.unique(-score, return_inverse=True)
+    kept = np.cumsum(np.bincount(place, minlength=len(falling)))
+    found = curve_intervals(
+        place.astype(np.int64), wrong, len(falling), cluster, group, options, cumulative=True
+    )
+    return [
+        {
+            "threshold": -falling[i],
+            "n_pairs": len(score),
+            "n_kept": int(kept[i]),
+            "coverage": kept[i] / len(score),
+            "risk": found.value[i],
+            "risk_low": found.low[i],
+            "risk_high": found.high[i],
+            "n_clusters": int(found.clusters[i]),
+            "interval_reason": str(found.reason[i]),
+        }
+        for i in range(len(falling))
+    ]
+
+
 def selective_tables(
     verdicts: pd.DataFrame, pairs: pd.DataFrame, options: ReportingOptions | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -298,7 +340,8 @@ def selective_tables(
         that gave it reaches ``threshold``. ``calibration_bound`` is what is guaranteed; the held-out columns
         are what it gave on other clusters, with an exact interval.
     curve : pandas.DataFrame
-        Columns CURVE_COLUMNS: coverage and risk (error rate among kept) at every threshold, on all pairs.
+        Columns CURVE_COLUMNS: coverage and risk (error rate among kept, with its interval) at every
+        threshold, on all pairs.
 
     Notes
     -----
@@ -340,24 +383,16 @@ def selective_tables(
                     s, w = score[there], wrong[there]
                     for found in _rows(s, w, base.iloc[pair[there]].reset_index(drop=True), chosen.selective):
                         guarantees.append(where | found)
-                    for threshold in np.unique(s)[::-1]:
-                        kept = s >= threshold
-                        curve.append(
-                            where
-                            | {
-                                "threshold": threshold,
-                                "n_pairs": len(s),
-                                "n_kept": int(kept.sum()),
-                                "coverage": kept.mean(),
-                                "risk": w[kept].mean(),
-                            }
-                        )
+                    curve += [
+                        where | point
+                        for point in _points(s, w, group.cluster[pair[there]], group, chosen.intervals)
+                    ]
     return _typed(guarantees, SELECTIVE_COLUMNS), _typed(curve, CURVE_COLUMNS)
 
 
 def _typed(rows: list[dict[str, object]], columns: tuple[str, ...]) -> pd.DataFrame:
     text = {"source", "judge_id", "protocol", "constraint", "instrument_id", "slice_by", "slice", "method"}
-    text |= {"reason"}
+    text |= {"reason", "interval_reason"}
     integers = {
         "calibration_pairs",
         "calibration_kept",
@@ -365,6 +400,7 @@ def _typed(rows: list[dict[str, object]], columns: tuple[str, ...]) -> pd.DataFr
         "held_out_kept",
         "n_pairs",
         "n_kept",
+        "n_clusters",
     }
     kinds = {c: "str" if c in text else "Int64" if c in integers else "float64" for c in columns}
     return pd.DataFrame(rows, columns=list(columns)).astype(kinds)

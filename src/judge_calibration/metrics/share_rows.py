@@ -99,6 +99,48 @@ def ratio_intervals(
     )
 
 
+def curve_intervals(
+    place: Ints,
+    hit: npt.NDArray[np.bool_],
+    points: int,
+    cluster: Ints,
+    group: SourceGroup,
+    options: IntervalOptions,
+    cumulative: bool = False,
+) -> Intervals:
+    """Return the share of hits at every point of a curve, each with its own interval.
+
+    Parameters
+    ----------
+    place : numpy.ndarray of int, shape (n_items,)
+        The point that each item belongs to; with `cumulative` it belongs to all later ones too.
+    hit : numpy.ndarray of bool, shape (n_items,)
+        What is counted.
+    points : int
+        Number of points.
+    cluster : numpy.ndarray of int, shape (n_items,)
+        Cluster of each item within the group.
+    group : SourceGroup
+        Clusters and resamples.
+    options : IntervalOptions
+        Rules for intervals.
+    cumulative : bool
+        Whether points hold the items of all earlier ones, as kept verdicts do while a threshold falls.
+
+    Notes
+    -----
+    Intervals hold for each point by itself, not for the curve as a whole. The points' places (bins,
+    thresholds) are taken as given.
+    """
+    shape = (group.n_clusters, points)
+    slot = cluster * points + place
+    under = np.bincount(slot, minlength=shape[0] * points).astype(np.float64).reshape(shape)
+    over = np.bincount(slot, weights=hit, minlength=shape[0] * points).astype(np.float64).reshape(shape)
+    if cumulative:
+        under, over = np.cumsum(under, axis=1), np.cumsum(over, axis=1)
+    return ratio_intervals(over, under, group.resamples, True, options)
+
+
 def empty_shares(extra: tuple[str, ...] = ()) -> pd.DataFrame:
     """Return a table of shares without a row."""
     return typed_shares(pd.DataFrame({column: [] for column in (*SHARE_COLUMNS, *extra)}))

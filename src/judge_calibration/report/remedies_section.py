@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from judge_calibration.report.blocks import Block, Missing, Section
+from judge_calibration.report.blocks import Block, Missing, Section, TableBlock
 from judge_calibration.report.dots import Dot, dot_plot
 from judge_calibration.report.figures import PALETTE, SYMBOLS, blank
 from judge_calibration.report.result_tables import Tables, figure_block, labelled, leading, plain_table, some
@@ -87,7 +88,8 @@ def draw_risk(tables: Tables) -> go.Figure | None:
     if frame is None:
         return None
     rows = frame[(frame["slice_by"] == "all") & frame["risk"].notna()]
-    return _lines(rows, tables, "coverage", "risk", "share of pairs kept (%)", "wrong among the kept (%)")
+    titles = ("share of pairs kept (%)", "wrong among the kept (%)")
+    return _lines(rows, tables, "coverage", "risk", titles, "n_kept")
 
 
 def draw_reliability(tables: Tables) -> go.Figure | None:
@@ -100,7 +102,7 @@ def draw_reliability(tables: Tables) -> go.Figure | None:
     rows = frame[(frame["curve"] == "reliability") & (frame["n_items"] > 0) & frame["accuracy"].notna()]
     rows = rows.assign(kind=rows["confidence"].str.replace("_", " "))
     figure = _lines(
-        rows, tables, "mean_confidence", "accuracy", "confidence (%)", "right (%)", ("kind", "n_items")
+        rows, tables, "mean_confidence", "accuracy", ("confidence (%)", "right (%)"), "n_items", "kind"
     )
     if figure is not None:
         figure.add_trace(
@@ -121,36 +123,58 @@ def _lines(
     tables: Tables,
     across: str,
     up: str,
-    across_title: str,
-    up_title: str,
-    extra: tuple[str, str] = ("", "n_kept"),
+    titles: tuple[str, str],
+    n: str,
+    kind: str = "",
 ) -> go.Figure | None:
+    """Draw a line a cell (and `kind`); its points carry the intervals of ``<up>_low`` and ``<up>_high``."""
     import plotly.graph_objects as go
 
     if rows.empty:
         return None
     rows, _ = leading(rows, tables["trust_table"], MOST_CELLS)
-    kind = rows[extra[0]].astype(str) if extra[0] else pd.Series("", index=rows.index)
-    rows = rows.assign(cell=[f"{c}: {k}" if k else c for c, k in zip(labelled(rows), kind, strict=True)])
+    kinds = rows[kind].astype(str) if kind else pd.Series("", index=rows.index)
+    rows = rows.assign(cell=[f"{c}: {k}" if k else c for c, k in zip(labelled(rows), kinds, strict=True)])
     names = list(dict.fromkeys(rows["cell"]))
     figure = blank(360 + 22 * len(names), legend_below=True)
     for number, name in enumerate(names):
         own = rows[rows["cell"] == name].sort_values(across, kind="stable")
+        value, low, high = (100 * own[column].astype(float) for column in (up, f"{up}_low", f"{up}_high"))
+        colour = PALETTE[number % len(PALETTE)]
         figure.add_trace(
             go.Scatter(
                 x=(100 * own[across].astype(float)).round(2).tolist(),
-                y=(100 * own[up].astype(float)).round(2).tolist(),
+                y=value.round(2).tolist(),
                 mode="lines+markers",
                 name=name,
-                line={"color": PALETTE[number % len(PALETTE)], "width": 1.5},
+                line={"color": colour, "width": 1.5},
                 marker={"symbol": SYMBOLS[number % len(SYMBOLS)], "size": 8},
-                customdata=own[extra[1]].tolist(),
+                # Where there is no interval the bar has no length.
+                error_y={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": (high - value).fillna(0).round(2).tolist(),
+                    "arrayminus": (value - low).fillna(0).round(2).tolist(),
+                    "thickness": 1,
+                    "width": 3,
+                },
+                customdata=own[n].tolist(),
                 hovertemplate="%{x:.1f} %: %{y:.1f} %, n = %{customdata}<extra>%{fullData.name}</extra>",
             )
         )
-    figure.update_xaxes(title=across_title, range=[-3, 103])
-    figure.update_yaxes(title=up_title, range=[-3, 103])
+    figure.update_xaxes(title=titles[0], range=[-3, 103])
+    figure.update_yaxes(title=titles[1], range=[-3, 103])
     return figure
+
+
+def _points_table(id: str, title: str, note: str, rows: pd.DataFrame, tables: Tables) -> TableBlock:
+    """Return the points of a curve that is drawn: those of the leading cells on the page, all to download."""
+    shown, _ = leading(rows, tables["trust_table"], MOST_CELLS)
+    columns = [
+        *(*_CELL, "confidence", "threshold", "coverage", "mean_confidence", "n_items", "n_kept"),
+        *("accuracy", "accuracy_low", "accuracy_high", "risk", "risk_low", "risk_high", "interval_reason"),
+    ]
+    return plain_table(id, title, note, shown, columns, rows)
 
 
 def selective_section(tables: Tables) -> Section:
@@ -172,17 +196,17 @@ def selective_section(tables: Tables) -> Section:
     _, more = leading(whole, tables["trust_table"], MOST_CELLS)
     rule = (
         "Errors among the kept pairs as fewer are kept, the most confident first; a line that stays flat "
-        "says "
-        f"that the confidence is of no use. Points carry no interval; the table's bounds do. {more}"
+        "says that the confidence is of no use. 95 % intervals by base task, each for its own point; "
+        f"guarantees are in the table of thresholds. {more}"
     )
-    alternative = "Lines of the error rate among kept pairs by the share kept."
+    alternative = "Lines of the error rate among kept pairs by the share kept, with intervals."
     title = "How wrong are the verdicts that it is surest of?"
-    return Section(
-        "selective",
-        "Selective judging",
-        lead,
-        [figure_block("risk-figure", title, rule, alternative, figure, table)],
-    )
+    curve = tables["risk_coverage"]
+    note = "Coverage: share of pairs kept. Risk: wrong among the kept, from 0 to 1. By slice in the download."
+    points = _points_table("risk-points", "Risk by coverage", note, curve[curve["slice_by"] == "all"], tables)
+    points = replace(points, exact=curve)
+    drawn = figure_block("risk-figure", title, rule, alternative, figure, points)
+    return Section("selective", "Selective judging", lead, [drawn, table])
 
 
 def confidence_section(tables: Tables) -> Section:
@@ -208,12 +232,17 @@ def confidence_section(tables: Tables) -> Section:
     if figure is None:
         return Section("confidence", "Confidence", lead, [table])
     _, more = leading(frame, tables["trust_table"], MOST_CELLS)
-    rule = f"Right as often as confident: on the dotted line. One mark a bin; no interval on marks. {more}"
-    alternative = "Share right by confidence for the leading cells."
-    title = "Is it right as often as it is sure?"
-    return Section(
-        "confidence",
-        "Confidence",
-        lead,
-        [figure_block("reliability-figure", title, rule, alternative, figure, table)],
+    rule = (
+        "Right as often as confident: on the dotted line. One mark a bin, with the 95 % interval of its "
+        f"share right by base task; bins of fewer than 10 base tasks have none. {more}"
     )
+    alternative = "Share right by confidence for the leading cells, with intervals."
+    title = "Is it right as often as it is sure?"
+    curves = tables["confidence_curves"]
+    bins = curves[(curves["curve"] == "reliability") & (curves["n_items"] > 0)]
+    note = "One row a bin of confidence; accuracy: share right, from 0 to 1. Risk curves in the download."
+    points = replace(
+        _points_table("reliability-points", "Right by confidence", note, bins, tables), exact=curves
+    )
+    drawn = figure_block("reliability-figure", title, rule, alternative, figure, points)
+    return Section("confidence", "Confidence", lead, [drawn, table])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from judge_calibration.adapt.sft.examples import Example
-from judge_calibration.adapt.sft.training import TrainingError, last_logits, train
+from judge_calibration.adapt.sft.layers import Halves
+from judge_calibration.adapt.sft.training import TrainingError, train
 from judge_calibration.errors import StorageError
 from judge_calibration.options.sft import RecipeOptions
 
@@ -47,7 +48,9 @@ def examples(count=16):
     return out
 
 
-RECIPE = RecipeOptions(epochs=4, batch=4, learning_rate=0.02, rank=4, alpha=8, tokens_at_once=64)
+RECIPE = RecipeOptions(
+    epochs=4, batch=4, learning_rate=0.02, rank=4, alpha=8, tokens_at_once=64, precision="float32"
+)
 
 
 def same(first, second):
@@ -80,6 +83,27 @@ class TestTraining:
         ]
         assert trained.down["model.layers.0.mlp.down_proj"].shape == (4, 32)
         assert trained.up["model.layers.0.mlp.down_proj"].shape == (16, 4)
+
+    def test_only_the_last_layers_are_changed_and_what_is_below_is_computed_once(self, model, monkeypatch):
+        recipe = RECIPE.model_copy(update={"layers": 1})
+        whole = train(fresh(model), examples(), recipe, seed=1, progress=False)
+        assert {name.split(".")[2] for name in whole.down} == {"1"}
+        assert whole.epochs[-1].loss < whole.epochs[0].loss
+        from judge_calibration.adapt.sft import layers
+
+        monkeypatch.setattr(layers, "KEPT_BYTES", 0)
+        assert same(whole, train(fresh(model), examples(), recipe, seed=1, progress=False))
+
+    def test_more_layers_than_there_are_is_refused(self, model):
+        with pytest.raises(TrainingError, match="3 are to be trained, and the model has 2"):
+            train(fresh(model), examples(), RECIPE.model_copy(update={"layers": 3}), 1, progress=False)
+
+    def test_shorter_numbers_learn_as_well_and_are_named(self, model):
+        recipe = RECIPE.model_copy(update={"precision": "bfloat16"})
+        trained = train(fresh(model), examples(), recipe, seed=1, progress=False)
+        assert trained.precision == "bfloat16"
+        assert trained.epochs[-1].loss < trained.epochs[0].loss
+        assert all(matrix.dtype == np.float32 for matrix in trained.up.values())
 
     def test_a_seed_makes_the_adapter(self, model):
         one, again, other = (
@@ -131,9 +155,11 @@ class TestTheLoss:
 
         some = examples(5)
         with torch.no_grad():
-            apart = torch.cat([last_logits(model, [one], 0) for one in some])
-            together = last_logits(model, some, 4)
-        assert torch.allclose(apart, together, atol=1e-5)
+            wanted = torch.cat([model(torch.tensor([one.tokens])).logits[:, -1] for one in some])
+            for first in (0, 1):
+                for shared in (0, 4):
+                    found = Halves(fresh(model), first, shared).last_logits(some)
+                    assert torch.allclose(found, wanted, atol=1e-5), (first, shared)
 
     def test_gradients_pass_the_shared_beginning(self, model):
         recipe = RECIPE.model_copy(update={"most_steps": 1, "epochs": 1})

@@ -12,6 +12,7 @@ from kedro.io import DataCatalog, MemoryDataset
 from kedro.runner import SequentialRunner
 
 from judge_calibration import schemas
+from judge_calibration.adapt.sft.training import TrainingError
 from judge_calibration.adapt.split import assign_split
 from judge_calibration.errors import OptionsError
 from judge_calibration.options.adaptation import AdaptationOptions
@@ -19,8 +20,9 @@ from judge_calibration.options.attributes import AttributesOptions
 from judge_calibration.options.judging import JudgingOptions
 from judge_calibration.options.reporting import ReportingOptions
 from judge_calibration.pipeline_registry import register_pipelines
+from judge_calibration.pipelines.adaptation.nodes import draw_held_out
 from judge_calibration.pipelines.adaptation.pipeline import create_pipeline
-from judge_calibration.pipelines.adaptation.rubric_nodes import adapted_judges
+from judge_calibration.pipelines.adaptation.rubric_nodes import _judge, adapted_judges
 
 ATTRIBUTES = ("depth", "conciseness", "formality")
 # Everything that training makes; of these no byte may depend on a held-out or human-study label.
@@ -353,6 +355,22 @@ def test_the_simulated_panel_gains_and_is_marked(run):
     assert (full["delta_low"] <= full["delta"]).all()
     curve = out["sample_efficiency"].query("simulated and source == 'all'")
     assert curve["budget"].tolist() == ["32", "full"]
+    # Some 300 labels a source and 10 attributes: the ranking is found, and little is left to be gained.
+    recovery = out["reweighting_recovery"]
+    assert len(recovery) == 6
+    assert (recovery["spearman"] >= 0.9).all()
+    assert recovery["below_planted"].abs().mean() < 4
+
+
+def test_nothing_is_advised_where_the_references_are_a_coin(run):
+    panel = {"n_items": 900, "n_attributes": 6, "coin_sources": 1, "resolution_low": 0.7, "n_sources": 2}
+    out = run(make_pairs(), options=adaptation_options(rubrics=None, panel=panel, budgets=[32]))
+    recovery = out["reweighting_recovery"].set_index("planted")
+    assert recovery.loc["coin", "accuracy_planted"].eq(0.5).all()
+    # Some 110 held-out pairs: a standard error of five points.
+    assert recovery.loc["coin", "accuracy"].sub(0.5).abs().max() < 0.2
+    advice = out["adaptation_advice"].query("simulated and source == 'SIMULATED-source-2'")
+    assert advice["advice"].eq("no method earned").all()
 
 
 def test_a_simulated_source_is_marked_whoever_judged_it(run):
@@ -366,3 +384,47 @@ def test_a_simulated_source_is_marked_whoever_judged_it(run):
     # Each judge has one row a method and budget all the same: the panel's rows and these are not mixed up.
     keys = ["method", "judge_id", "source", "budget"]
     assert not out["adaptation_table"].duplicated(keys).any()
+
+
+@pytest.mark.parametrize("environment", ["adapt", "adapt-llmbar"])
+def test_the_judge_that_is_fine_tuned_is_the_one_that_gets_rubrics(environment, project_path):
+    """Two different bases of one name would be refused after an hour of training."""
+    folder = project_path / "conf" / environment
+    said = {
+        name: yaml.safe_load((folder / name / "parameters.yml").read_text("utf-8"))[name]
+        for name in ("adaptation", "judging")
+    }
+    options = AdaptationOptions.model_validate(said["adaptation"])
+    judging = JudgingOptions.model_validate(said["judging"])
+    assert options.sft is not None
+    assert options.rubrics is not None
+    given = _judge(judging, options.rubrics.judges[0], options.rubrics)
+    assert options.sft.judge == given
+    assert not options.sft.needed
+
+
+def test_without_torch_the_other_methods_run_and_the_note_says_what_brings_it(run, monkeypatch):
+    monkeypatch.setattr("judge_calibration.adapt.sft.run.missing_packages", lambda: ["torch"])
+    judge = {
+        "judge_id": "small",
+        "model": "embedded/smollm2-135m-instruct",
+        "protocols": [{"name": "direct", "constraints": ["grammar"]}],
+    }
+    sft = {"judge": judge, "runs": [{"source": "s", "budget": 8}], "needed": False}
+    out = run(make_pairs(), options=adaptation_options(sft=sft))
+    notes = out["adaptation_notes"].set_index("method")
+    assert notes.loc["sft", "reason"] == "not_installed"
+    assert notes.loc["sft", "command"] == "make env-sft"
+    assert set(out["adaptation_table"].query("not simulated")["method"]) == {"rubric", "reweighting"}
+    with pytest.raises(TrainingError, match="make env-sft"):
+        run(make_pairs(), options=adaptation_options(sft=sft | {"needed": True}))
+
+
+def test_held_out_pairs_can_be_of_some_controlled_changes_only():
+    pairs = make_pairs()
+    kinds = np.array(["correctness", "length", None], dtype=object)
+    pairs["manipulation"] = kinds[np.arange(len(pairs)) % 3]
+    options = adaptation_options(held_out={"manipulations": ["correctness"]})
+    found = draw_held_out(schemas.conform(pairs, schemas.PAIRS), pairs, options)
+    assert set(found["manipulation"].fillna("none")) == {"correctness", "none"}
+    assert (found["split"] == "test").all()

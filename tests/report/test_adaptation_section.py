@@ -122,7 +122,46 @@ def test_undefined_gains_show_their_reason_and_are_not_drawn():
 def test_a_budget_above_the_labels_says_how_many_there_were():
     rows = table_of(budget="64", n_train=40, fewer_than_budget=True)
     block = adaptation_section({"adaptation_table": rows}).blocks[0]
-    assert "only 40 there" in texts(block.table)
+    assert "only 40 used" in texts(block.table)
+
+
+def test_methods_stand_side_by_side_with_what_else_they_change():
+    rows = pd.concat(
+        [
+            table_of(method=method, budget=budget, accuracy=after)
+            for method, budget, after in (
+                ("sft", "full", 0.7),
+                ("rubric", "32", 0.5),
+                ("reweighting", "full", 0.6),
+                ("sft", "32", 0.55),
+            )
+        ]
+    )
+    changes = pd.DataFrame(
+        [
+            change_of("phi", 0.6, 0.1, method="sft"),
+            change_of("C", 1.0, 1.0, method="sft"),
+            change_of("T_direct", 0.2, 0.5, method="sft"),
+            change_of("phi", 0.6, 0.6, "manipulation", "length", method="rubric", budget="32"),
+        ]
+    )
+    section = adaptation_section({"adaptation_table": rows, "adaptation_changes": changes})
+    block = next(block for block in section.blocks if isinstance(block, FigureBlock)).table
+    shown = block.shown[["Method", "Labels", "Accuracy", "T", "C", "phi"]].to_numpy().tolist()
+    # At equal labels one after the other; a slice's phi is not the whole's.
+    assert shown == [
+        ["rubric", "32\n(90)", "50.0 % to 50.0 %", "–", "–", "–"],
+        ["sft", "32\n(90)", "50.0 % to 55.0 %", "–", "–", "–"],
+        ["reweighting", "all\n(90)", "50.0 % to 60.0 %", "–", "–", "–"],
+        [
+            "sft",
+            "all\n(90)",
+            "50.0 % to 70.0 %",
+            "20.0 % to 50.0 %",
+            "100.0 % to 100.0 %",
+            "60.0 % to 10.0 %",
+        ],
+    ]
 
 
 def test_changes_and_controlled_changes_have_a_figure_each():

@@ -15,7 +15,8 @@ logger = logging.getLogger(__name__)
 NOTE_COLUMNS = ("method", "judge_id", "source", "budget", "reason", "message", "command")
 
 READ = "kedro run --env adapt"
-TRAIN = "kedro run --env sft"
+TRAIN = ".venv-sft/bin/kedro run --env sft"
+INSTALL = "make env-sft"
 _ANSWERS = {
     "no_training_pair": "no labelled training pair of this source has attribute reads",
     "one_class_only": "all labelled training pairs that were read have the same reference",
@@ -54,8 +55,13 @@ def adaptation_notes(
         note("no_reads", "no judge read attributes in this run", READ, method="reweighting")
     if options.rubrics is None:
         note("not_asked_for", "no rubric was written: adaptation.rubrics is null here", READ, method="rubric")
-    if not trained:
+    if not trained and options.sft is None:
         note("not_asked_for", "no judge was fine-tuned in this environment", TRAIN, method="sft")
+    elif not trained:
+        message = (
+            "no judge was fine-tuned: torch is not installed here; run again with .venv-sft/bin/kedro after"
+        )
+        note("not_installed", message, INSTALL, method="sft")
     smallest = options.budgets[0] if options.budgets else 0
     sizes = subsets[subsets["resample"] == 0].groupby("source").size().to_dict()
     row: dict[Any, Any]

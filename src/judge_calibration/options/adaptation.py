@@ -22,6 +22,8 @@ class HeldOutOptions(Options):
     salt: str = "held out 1"
     sources: tuple[str, ...] = ()
     """Empty: all."""
+    manipulations: tuple[str, ...] = ()
+    """Of the pairs that have a controlled change only those with one of these. Empty: all."""
 
 
 class EditedRubric(Options):
@@ -72,6 +74,8 @@ class SimulatedPanelOptions(Options):
     n_items: int = Field(default=900, ge=20)
     n_attributes: int = Field(default=87, ge=1, le=1_000)
     n_sources: int = Field(default=2, ge=1)
+    coin_sources: int = Field(default=0, ge=0)
+    """The last so many sources have references by a coin: nothing can be gained there."""
     preferences: Literal["own", "identical", "opposite"] = "own"
     resolution_low: float = Field(default=0.3, ge=0, le=1)
     resolution_high: float = Field(default=0.7, ge=0, le=1)
@@ -84,6 +88,10 @@ class SimulatedPanelOptions(Options):
     def _ranges_ascend(self) -> SimulatedPanelOptions:
         if self.resolution_low > self.resolution_high or self.accuracy_low > self.accuracy_high:
             raise ValueError("the lower end of resolution or accuracy is above its upper end; swap them")
+        if self.coin_sources >= self.n_sources:
+            raise ValueError(
+                f"coin_sources {self.coin_sources} must be fewer than n_sources {self.n_sources}"
+            )
         return self
 
 

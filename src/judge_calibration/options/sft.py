@@ -41,6 +41,11 @@ class RecipeOptions(Options):
         "down_proj",
     )
     """The matrices of each layer that are changed."""
+    layers: int | None = Field(default=None, ge=1)
+    """Only so many of the last layers are changed; those before them are computed once and not in each epoch.
+    Null: all."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of products of matrices; weights stay in float32. ``auto``: bfloat16 where the device has it."""
     tokens_at_once: int = Field(default=1_600, ge=64)
     """Prompt tokens that are in memory at once; a batch above it is computed in parts, to the same sum."""
     most_steps: int | None = Field(default=None, ge=1)
@@ -76,6 +81,9 @@ class SftOptions(Options):
     source_access: SourceAccess = "packet"
     """As in judging."""
     runs: tuple[TrainingRun, ...] = Field(min_length=1)
+    needed: bool = True
+    """False: where torch is not installed nothing is trained, and log, notes and page say so; everything else
+    of the environment runs. True: such a run stops at once."""
     recipe: RecipeOptions = RecipeOptions()
     folder: str = "data/sft"
     """Where converted weights, checkpoints and served adapters are kept; path from the project's root."""

@@ -19,7 +19,14 @@ from judge_calibration.adapt.sft.examples import (
     tokenise,
 )
 from judge_calibration.adapt.sft.naming import to_gguf_changes
-from judge_calibration.adapt.sft.training import Trained, need_torch, train
+from judge_calibration.adapt.sft.training import (
+    Trained,
+    TrainingError,
+    missing_packages,
+    precision_of,
+    train,
+    without,
+)
 from judge_calibration.judges.embedded.adapters import adapter_bytes
 from judge_calibration.judges.embedded.runtime import Tokenizer
 from judge_calibration.judges.embedded.weights import Weights
@@ -48,6 +55,8 @@ LOG_COLUMNS = {
     "learning_rate": "float64",
     "batch": "int64",
     "rank": "int64",
+    "layers": "Int64",
+    "precision": "str",
     "adapter_sha256": "str",
 }
 """Columns of the training log and their types."""
@@ -112,7 +121,7 @@ def train_judges(
     Raises
     ------
     TrainingError
-        If torch, transformers or peft is missing, or the loss is no number any more.
+        If torch, transformers or peft is missing (and ``sft.needed``), or the loss is no number any more.
     TrainingDataError, OptionsError
         If a run has no pairs, or none that fits the cap.
     EmbeddedModelError
@@ -121,7 +130,12 @@ def train_judges(
     sft = options.sft
     if sft is None:
         return TrainedJudges([], _log([]), {"README.txt": README})
-    need_torch()
+    missing = missing_packages()
+    if missing and not sft.needed:
+        logger.warning("No judge is fine-tuned in this run: %s", without(missing))
+        return TrainedJudges([], _log([]), {"README.txt": README})
+    if missing:
+        raise TrainingError(without(missing))
     from judge_calibration.judges.embedded.provider import _weights, open_pool
 
     embedded = sft.judge.transport.embedded
@@ -241,6 +255,8 @@ def collect(planned: list[_Planned], sft: SftOptions, weights: Weights, trainer:
                     "learning_rate": recipe.learning_rate,
                     "batch": recipe.batch,
                     "rank": recipe.rank,
+                    "layers": recipe.layers,
+                    "precision": trained.precision,
                     "adapter_sha256": digest,
                 }
             )
@@ -312,6 +328,10 @@ def _with_torch(sft: SftOptions, weights: Weights) -> Trainer:
         sft: SftOptions, run: TrainingRun, seed: int, examples: list[Example], checkpoint: Path, name: str
     ) -> Trained:
         model = load_base(weights, Path(sft.folder) / "base", device)
-        return train(model, examples, run.recipe or sft.recipe, seed, checkpoint, sft.progress, name)
+        recipe = run.recipe or sft.recipe
+        # Another precision is another training.
+        return train(
+            model, examples, recipe, seed, checkpoint / precision_of(recipe, device), sft.progress, name
+        )
 
     return one_run

@@ -1,26 +1,30 @@
 """The training itself: LoRA on a causal model, cross-entropy of the verdict token and of nothing else.
 
 All prompts of a judge begin alike (its system prompt). That beginning is computed once for each part of a
-batch and shared, gradients included; the result is the same and the time about half. An epoch ends with a
+batch and shared, gradients included; the result is the same and the time about half. Where only the last
+layers are trained, what those before them compute is kept from epoch to epoch. An epoch ends with a
 checkpoint, and the order of the pairs depends on the seed and the epoch alone, so a run that was killed goes
 on to the same adapter.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from judge_calibration.adapt.sft.examples import Example, shared_beginning
+from judge_calibration.adapt.sft.layers import Halves
 from judge_calibration.errors import ChecksumError, JudgeCalibrationError
 from judge_calibration.options.sft import RecipeOptions
 from judge_calibration.runs import files
@@ -64,24 +68,23 @@ class Trained:
     down: dict[str, np.ndarray]
     up: dict[str, np.ndarray]
     epochs: list[Epoch]
+    precision: str = "float32"
+    """Numbers that products of matrices were computed in."""
 
 
-def need_torch() -> None:
-    """Refuse in one line where torch, transformers or peft is missing.
-
-    Raises
-    ------
-    TrainingError
-        With the command that brings them.
-    """
+def missing_packages() -> list[str]:
+    """Return which of the packages that training needs are not installed."""
     from importlib.util import find_spec
 
-    missing = [name for name in ("torch", "transformers", "peft", "gguf") if find_spec(name) is None]
-    if missing:
-        raise TrainingError(
-            f"Training needs {', '.join(missing)}, not installed in {sys.prefix}: run `make env-sft`, then "
-            "`.venv-sft/bin/kedro run --env sft`."
-        )
+    return [name for name in ("torch", "transformers", "peft", "gguf") if find_spec(name) is None]
+
+
+def without(missing: Sequence[str]) -> str:
+    """Say in one line what is missing, and the commands that bring it."""
+    return (
+        f"Training needs {', '.join(missing)}, not installed in {sys.prefix}: run `make env-sft`, then the "
+        "same command with `.venv-sft/bin/kedro`."
+    )
 
 
 def batches(examples: Sequence[Example], batch: int, seed: int, epoch: int) -> list[list[int]]:
@@ -135,6 +138,37 @@ def rate_at(step: int, steps: int, recipe: RecipeOptions) -> float:
     return recipe.learning_rate * (steps - step) / max(steps - rise, 1)
 
 
+def first_layer(layers: int, recipe: RecipeOptions) -> int:
+    """Return the number of the first layer that is trained, from 0.
+
+    Examples
+    --------
+    >>> first_layer(30, RecipeOptions(layers=10)), first_layer(30, RecipeOptions())
+    (20, 0)
+    """
+    if recipe.layers is not None and recipe.layers > layers:
+        raise TrainingError(
+            f"layers: {recipe.layers} are to be trained, and the model has {layers}.", "lower recipe.layers"
+        )
+    return 0 if recipe.layers is None else layers - recipe.layers
+
+
+def precision_of(recipe: RecipeOptions, device: str) -> Literal["float32", "bfloat16"]:
+    """Return the numbers that products of matrices are computed in.
+
+    ``auto`` takes bfloat16 where the device has instructions for it: a third less time on such processors,
+    and several times as long on others.
+    """
+    if recipe.precision != "auto":
+        return recipe.precision
+    import torch
+
+    if device == "cuda":
+        return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
+    able = torch.cpu.get_capabilities()
+    return "bfloat16" if able.get("avx512_bf16") or able.get("amx_bf16") else "float32"
+
+
 def add_lora(model: Any, recipe: RecipeOptions, seed: int) -> Any:
     """Freeze a causal model and add LoRA matrices to it, drawn with the seed.
 
@@ -146,11 +180,13 @@ def add_lora(model: Any, recipe: RecipeOptions, seed: int) -> Any:
     from peft import LoraConfig, get_peft_model
 
     torch.manual_seed(seed)
+    first = first_layer(model.config.num_hidden_layers, recipe)
     config = LoraConfig(
         r=recipe.rank,
         lora_alpha=recipe.alpha,
         lora_dropout=recipe.dropout,
         target_modules=list(recipe.targets),
+        layers_to_transform=list(range(first, model.config.num_hidden_layers)),
         bias="none",
         task_type="CAUSAL_LM",
     )
@@ -158,30 +194,6 @@ def add_lora(model: Any, recipe: RecipeOptions, seed: int) -> Any:
         # peft asks transformers for an attribute by a name that is going away.
         warnings.simplefilter("ignore", FutureWarning)
         return get_peft_model(model, config)
-
-
-def last_logits(model: Any, examples: Sequence[Example], shared: int) -> Any:
-    """Return the logits after each prompt, shape (n, vocabulary).
-
-    The beginning that all share is computed once. Prompts are padded at their end, which no earlier token
-    sees.
-    """
-    import torch
-
-    causal = model.get_base_model() if hasattr(model, "get_base_model") else model
-    device = next(causal.parameters()).device
-    rests = [one.tokens[shared:] for one in examples]
-    width = max(len(rest) for rest in rests)
-    padded = torch.tensor([[*rest, *[0] * (width - len(rest))] for rest in rests], device=device)
-    ends = torch.tensor([len(rest) - 1 for rest in rests], device=device)
-    cache = None
-    if shared:
-        beginning = torch.tensor([examples[0].tokens[:shared]], device=device)
-        cache = causal.model(input_ids=beginning, use_cache=True).cache
-        cache.batch_repeat_interleave(len(examples))
-    states = causal.model(input_ids=padded, cache=cache, use_cache=cache is not None)
-    hidden = states.last_hidden_state
-    return causal.lm_head(hidden[torch.arange(len(rests), device=device), ends])
 
 
 def train(
@@ -223,8 +235,15 @@ def train(
     lora = add_lora(model, recipe, seed)
     lora.train()
     weights = {name: value for name, value in lora.named_parameters() if value.requires_grad}
+    device = model.lm_head.weight.device.type
+    precision = precision_of(recipe, device)
     optimiser = torch.optim.AdamW(weights.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
     shared = shared_beginning(examples)
+    first = first_layer(model.config.num_hidden_layers, recipe)
+    halves = Halves(lora.get_base_model(), first, shared)
+    lower = (
+        contextlib.nullcontext if precision == "float32" else partial(torch.autocast, device, torch.bfloat16)
+    )
     a_step = -(-len(examples) // recipe.batch)
     steps = min(recipe.epochs * a_step, recipe.most_steps or sys.maxsize)
     state = _taken_up(checkpoint) if checkpoint else None
@@ -248,7 +267,7 @@ def train(
                 for group in optimiser.param_groups:
                     group["lr"] = rate_at(done, steps, recipe)
                 here = [examples[place] for place in chosen]
-                loss, correct = _step(lora, here, shared, labels, recipe, optimiser, weights)
+                loss, correct = _step(halves, lower, here, shared, labels, recipe, optimiser, weights)
                 if not np.isfinite(loss):
                     raise TrainingError(
                         f"The loss of {label or 'the training'} is no number any more in step {done + 1}.",
@@ -270,11 +289,12 @@ def train(
             )
             if checkpoint:
                 _keep(checkpoint, weights, optimiser, history)
-    return _matrices(weights, history)
+    return _matrices(weights, history, precision)
 
 
 def _step(
-    lora: Any,
+    halves: Halves,
+    lower: Callable[[], contextlib.AbstractContextManager[Any]],
     examples: Sequence[Example],
     shared: int,
     labels: Sequence[int],
@@ -289,7 +309,9 @@ def _step(
     total, correct = 0.0, 0
     for part in parts([len(one.tokens) for one in examples], shared, recipe.tokens_at_once):
         here = [examples[place] for place in part]
-        logits = last_logits(lora, here, shared).float()
+        with lower():
+            logits = halves.last_logits(here)
+        logits = logits.float()
         targets = torch.tensor([one.target for one in here], device=logits.device)
         loss = torch.nn.functional.cross_entropy(logits, targets, reduction="sum") / len(examples)
         loss.backward()
@@ -302,14 +324,14 @@ def _step(
     return total, correct
 
 
-def _matrices(weights: dict[str, Any], history: list[Epoch]) -> Trained:
+def _matrices(weights: dict[str, Any], history: list[Epoch], precision: str) -> Trained:
     down: dict[str, np.ndarray] = {}
     up: dict[str, np.ndarray] = {}
     for name, value in weights.items():
         module = name.removeprefix("base_model.model.").partition(".lora_")[0]
         matrix = value.detach().float().cpu().numpy().copy()
         (down if ".lora_A." in name else up)[module] = matrix
-    return Trained(down, up, history)
+    return Trained(down, up, history, precision)
 
 
 def _keep(folder: Path, weights: dict[str, Any], optimiser: Any, history: Sequence[Epoch]) -> None:

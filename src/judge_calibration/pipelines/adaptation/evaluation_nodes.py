@@ -13,6 +13,7 @@ from judge_calibration.adapt.adaptation_notes import adaptation_notes
 from judge_calibration.adapt.advice import advise
 from judge_calibration.adapt.before_after import BASE, SIMULATED, changes, hits_of
 from judge_calibration.adapt.gains import compare_methods, measure_gains, sample_efficiency
+from judge_calibration.adapt.planted_weights import weight_recovery
 from judge_calibration.adapt.reweighting_panel import prediction_hits
 from judge_calibration.options.adaptation import AdaptationOptions
 from judge_calibration.options.attributes import AttributesOptions
@@ -133,6 +134,19 @@ def _curves(real: pd.DataFrame, fits: pd.DataFrame) -> pd.DataFrame:
         means = asked.groupby(keys, dropna=False, sort=False)[["base_right", "right"]].mean().reset_index()
         parts.append(means.rename(columns={"base_right": "accuracy_base", "right": "accuracy"})[columns])
     return pd.concat(parts, ignore_index=True)
+
+
+def compare_with_planted(
+    simulated_panel: pd.DataFrame,
+    planted_weights: pd.DataFrame,
+    reweighting_coefficients: pd.DataFrame,
+    adaptation_table: pd.DataFrame,
+) -> pd.DataFrame:
+    """Say what reweighting found of the weights that were planted in the SIMULATED panel."""
+    planted = adaptation_table[
+        (adaptation_table["method"] == REWEIGHTING) & adaptation_table["judge_id"].str.startswith(SIMULATED)
+    ]
+    return weight_recovery(simulated_panel, planted_weights, reweighting_coefficients, planted)
 
 
 def measure_changes(

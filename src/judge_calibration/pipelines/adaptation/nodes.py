@@ -48,6 +48,9 @@ def draw_held_out(
     wanted = wanted[wanted["split"] == "test"]
     if draw.sources:
         wanted = wanted[wanted["source"].isin(draw.sources)]
+    if draw.manipulations:
+        kinds = wanted["manipulation"]
+        wanted = wanted[kinds.isna() | kinds.isin(draw.manipulations)]
     drawn = [draw_pairs(part, draw.size, draw.salt) for _, part in wanted.groupby("source", sort=True)]
     if not drawn:
         return schemas.empty(schemas.PAIRS)
@@ -60,8 +63,16 @@ def _population(pairs: pd.DataFrame, judged_pairs: pd.DataFrame, options: Adapta
     return pairs[pairs["pair_id"].isin(judged_pairs["pair_id"])]
 
 
-def simulate_reads(options: AdaptationOptions) -> pd.DataFrame:
-    """Draw the SIMULATED panel: one row a judge and item, reads packed in one small integer an attribute."""
+def simulate_reads(options: AdaptationOptions) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Draw the SIMULATED panel, and say what was planted.
+
+    Returns
+    -------
+    simulated_panel : pandas.DataFrame
+        One row a judge and item, reads packed in one small integer an attribute.
+    planted_weights : pandas.DataFrame
+        source, attribute, weight; 0 in sources whose references are drawn by a coin.
+    """
     planted = options.panel
     panel = simulate_panel(
         options.seed,
@@ -75,28 +86,40 @@ def simulate_reads(options: AdaptationOptions) -> pd.DataFrame:
         planted.position_share,
         planted.strength,
     )
+    names = [f"SIMULATED-source-{s + 1}" for s in range(planted.n_sources)]
+    by_coin = panel.source >= planted.n_sources - planted.coin_sources
+    coin = np.random.default_rng([options.seed, 1]).choice(np.array([-1, 1]), planted.n_items)
+    reference = np.where(by_coin, coin, panel.reference)
     codes = pack(panel.first, panel.second)
     width = len(str(planted.n_attributes))
+    attributes = [f"attribute_{k + 1:0{width}d}" for k in range(codes.shape[2])]
+    weights = panel.reference_weights.copy()
+    weights[planted.n_sources - planted.coin_sources :] = 0.0
     frames = []
     for j in range(planted.n_judges):
         frame = pd.DataFrame(
             {
                 "judge_id": f"SIMULATED-judge-{j + 1}",
                 "pair_id": [f"SIMULATED-{i:06d}" for i in range(planted.n_items)],
-                "source": [f"SIMULATED-source-{s + 1}" for s in panel.source],
-                "reference_label": [_LABELS[int(v)] for v in panel.reference],
+                "source": [names[s] for s in panel.source],
+                "reference_label": [_LABELS[int(v)] for v in reference],
                 "verdict": [_LABELS.get(int(v)) for v in panel.verdicts[j]],
             }
         )
-        reads = pd.DataFrame(
-            codes[j], columns=[f"attribute_{k + 1:0{width}d}" for k in range(codes.shape[2])]
-        )
+        reads = pd.DataFrame(codes[j], columns=attributes)
         frames.append(pd.concat([frame, reads], axis=1))
     panel_frame = pd.concat(frames, ignore_index=True)
     # Simulated items stand alone: each is a base task of its own.
     panel_frame.insert(2, "base_id", panel_frame["pair_id"])
     panel_frame.insert(5, "split", assign_split(panel_frame))
-    return panel_frame
+    planted_weights = pd.DataFrame(
+        {
+            "source": np.repeat(names, len(attributes)),
+            "attribute": attributes * len(names),
+            "weight": weights.ravel(),
+        }
+    )
+    return panel_frame, planted_weights
 
 
 class ReweightedPanel(NamedTuple):

@@ -35,7 +35,7 @@ def create_pipeline(**kwargs: object) -> Pipeline:
             Node(
                 func=nodes.simulate_reads,
                 inputs="params:adaptation",
-                outputs="simulated_panel",
+                outputs=["simulated_panel", "planted_weights"],
                 name="simulate_reads",
             ),
             Node(
@@ -151,6 +151,17 @@ def create_pipeline(**kwargs: object) -> Pipeline:
                     "adaptation_advice",
                 ],
                 name="evaluate_adaptation",
+            ),
+            Node(
+                func=evaluation_nodes.compare_with_planted,
+                inputs=[
+                    "simulated_panel",
+                    "planted_weights",
+                    "reweighting_coefficients",
+                    "adaptation_table",
+                ],
+                outputs="reweighting_recovery",
+                name="compare_with_planted",
             ),
             Node(
                 func=evaluation_nodes.measure_changes,

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from judge_calibration.judges.asking import ask_blocks
+from judge_calibration.judges.engines.setup import AskSetup
 from judge_calibration.judges.failures import Attempt
 from judge_calibration.judges.store import (
     OpenShard,
@@ -20,6 +22,8 @@ from judge_calibration.judges.store import (
     leftover_shards,
     shard_name,
 )
+from judge_calibration.judges.wal import damaged_at
+from judge_calibration.options.asking import AskingOptions, TransportOptions
 
 
 def call_id(number: int) -> str:
@@ -82,6 +86,7 @@ class TestSealing:
     def test_sealing_again_after_a_kill_in_the_middle_changes_nothing(self, tmp_path):
         shard = OpenShard(tmp_path, "shard")
         shard.write([answer(1)], [attempt(1)])
+        shard.close()  # moves its log into the file
         copy = shard.path.read_bytes()
         shard.seal()
         before = StoreReader(tmp_path).sealed_hashes()
@@ -244,6 +249,53 @@ except StoreError as problem:
         found = StoreReader(tmp_path).answers(map(call_id, range(1000)))
         assert len(found) == int(kept) > 0
 
+    def test_a_flipped_byte_in_an_answer_of_an_open_shard_is_told(self, tmp_path):
+        """SQLite's own check does not look into texts."""
+        shard = OpenShard(tmp_path, "shard")
+        shard.write([answer(number, "the answer is A") for number in range(50)], [])
+        shard.close()
+        content = shard.path.read_bytes()
+        assert content.count(b"the answer is A") == 50
+        shard.path.write_bytes(content.replace(b"the answer is A", b"the answer is B", 1))
+        message = r"shard\.sqlite .* damaged \(a row of its table answers is not what was written\)"
+        for act in (OpenShard(tmp_path, "shard").check, OpenShard(tmp_path, "shard").seal):
+            with pytest.raises(StoreError, match=message):
+                act()
+        with pytest.raises(StoreError, match=message):
+            StoreReader(tmp_path).answers([call_id(1)])
+        assert not (tmp_path / "sealed").exists()
+
+    def test_a_checksum_file_that_is_empty_is_told(self, tmp_path):
+        shard = OpenShard(tmp_path, "shard")
+        shard.write([answer(1)], [])
+        shard.seal()
+        next((tmp_path / "sealed").glob("*.answers.parquet.sha256")).write_bytes(b"")
+        with pytest.raises(StoreError, match="holds no SHA-256"):
+            StoreReader(tmp_path).answers([call_id(1)])
+
+    def test_a_sealed_file_that_is_gone_is_told_by_its_checksum(self, tmp_path):
+        shard = OpenShard(tmp_path, "shard")
+        shard.write([answer(1)], [])
+        shard.seal()
+        gone = next((tmp_path / "sealed").glob("*.answers.parquet"))
+        gone.unlink()
+        with pytest.raises(StoreError, match=rf"1 sealed files are gone .*: {gone.name}"):
+            StoreReader(tmp_path).answers([call_id(1)])
+
+    def test_what_was_sealed_and_then_damaged_is_sealed_again_while_the_open_file_is_there(self, tmp_path):
+        shard = OpenShard(tmp_path, "shard")
+        shard.write([answer(1)], [])
+        shard.close()  # moves its log into the file
+        copy = shard.path.read_bytes()
+        shard.seal()
+        before = StoreReader(tmp_path).sealed_hashes()
+        sealed = next((tmp_path / "sealed").glob("*.answers.parquet"))
+        sealed.write_bytes(sealed.read_bytes()[:-9])
+        shard.path.write_bytes(copy)
+        OpenShard(tmp_path, "shard").seal()
+        assert StoreReader(tmp_path).sealed_hashes() == before
+        assert StoreReader(tmp_path).answers([call_id(1)])[call_id(1)] == answer(1)
+
     def test_a_file_in_the_place_of_the_folder_is_told(self, tmp_path):
         (tmp_path / "open").write_text("")
         with pytest.raises(StoreError, match="cannot be used while writing answers"):
@@ -259,3 +311,68 @@ def test_every_commit_is_on_the_disk_before_it_is_confirmed(tmp_path):
     shard.close()
     with sqlite3.connect(shard.path) as reader:
         assert reader.execute("SELECT count(*) FROM answers").fetchone() == (1,)
+
+
+class TestLogOfAKilledRun:
+    """What a killed process leaves lies in SQLite's log; SQLite drops all behind a wrong frame, silently."""
+
+    @pytest.fixture
+    def left(self, tmp_path):
+        """A store with 40 commits in the log of its open shard, as a killed process leaves it."""
+        shard = OpenShard(tmp_path / "alive", "shard")
+        for number in range(40):
+            shard.write([answer(number, f"A {'x' * 300}")], [attempt(number)])
+        folder = tmp_path / "killed"
+        (folder / "open").mkdir(parents=True)
+        for path in (tmp_path / "alive" / "open").glob("shard.sqlite*"):
+            (folder / "open" / path.name).write_bytes(path.read_bytes())
+        shard.close()
+        return folder
+
+    @staticmethod
+    def log_of(folder):
+        return folder / "open" / "shard.sqlite-wal"
+
+    def test_an_undamaged_one_is_read_whole(self, left):
+        assert damaged_at(self.log_of(left)) is None
+        OpenShard(left, "shard").check()
+        assert len(StoreReader(left).answers(map(call_id, range(40)))) == 40
+
+    @pytest.mark.parametrize("share", [0.0005, 0.1, 0.3, 0.5, 0.8, 0.9])
+    def test_damage_in_the_middle_is_told(self, left, share):
+        log = self.log_of(left)
+        content = bytearray(log.read_bytes())
+        content[int(len(content) * share)] ^= 1
+        log.write_bytes(content)
+        with pytest.raises(StoreError, match=r"shard\.sqlite .* damaged \(its log shard\.sqlite-wal is not"):
+            OpenShard(left, "shard").check()
+
+    def test_a_last_transaction_that_was_never_finished_is_no_damage(self, left):
+        log = self.log_of(left)
+        log.write_bytes(log.read_bytes()[:-2000])
+        assert damaged_at(log) is None
+        OpenShard(left, "shard").check()
+        assert len(StoreReader(left).answers(map(call_id, range(40)))) == 39
+
+    def test_frames_of_an_earlier_round_are_no_damage(self, tmp_path):
+        """After a checkpoint SQLite writes its log anew from the start, over what it held before."""
+        shard = OpenShard(tmp_path, "shard")
+        for number in range(60):
+            shard.write([answer(number, "x" * 3000)], [])
+        assert shard._connection is not None
+        shard._connection.execute("PRAGMA wal_checkpoint(RESTART)")
+        shard.write([answer(60)], [])
+        log = self.log_of(tmp_path)
+        assert log.stat().st_size > 60 * 3000
+        assert damaged_at(log) is None
+        shard.close()
+
+    def test_a_run_tells_it_before_anything_is_asked(self, left):
+        log = self.log_of(left)
+        content = bytearray(log.read_bytes())
+        content[len(content) // 2] ^= 1
+        log.write_bytes(content)
+        asking = AskingOptions.model_validate({"progress": False})
+        judge = TransportOptions(transport="openai_http", api_base="http://127.0.0.1:9/v1")
+        with pytest.raises(StoreError, match="damaged"):
+            ask_blocks([], AskSetup({"judge": judge}, asking, left, "run"))

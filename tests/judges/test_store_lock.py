@@ -8,7 +8,11 @@ import sys
 
 import pytest
 
-from judge_calibration.judges.lock import StoreLockedError, owned_lock, owner_of
+from judge_calibration.judges.asking import ask_blocks
+from judge_calibration.judges.engines.setup import AskSetup
+from judge_calibration.judges.lock import StoreLockedError, owned_lock, owner_of, waiting_lock
+from judge_calibration.judges.store import OpenShard
+from judge_calibration.options.asking import AskingOptions
 
 HOLD = """
 import sys
@@ -63,3 +67,18 @@ def test_a_lock_file_with_rubbish_in_it_is_no_obstacle(tmp_path):
     (tmp_path / "lock").write_text("[]")
     with owned_lock(tmp_path / "lock", "mine"):
         assert json.loads((tmp_path / "lock").read_text())["pid"] == os.getpid()
+
+
+def test_a_shard_that_a_worker_still_writes_to_is_left_alone_and_named(tmp_path):
+    """A worker of a Dask cluster outlives the run that sent it."""
+    shard = OpenShard(tmp_path, "shard")
+    shard.path.parent.mkdir()
+    shard.path.touch()
+    setup = AskSetup({}, AskingOptions(progress=False), tmp_path, "run")
+    with (
+        waiting_lock(shard.lock),
+        pytest.raises(StoreLockedError, match=r"shard shard .* still being written by a worker"),
+    ):
+        ask_blocks([], setup)
+    ask_blocks([], setup)
+    assert not list(shard.path.parent.iterdir())

@@ -395,3 +395,106 @@ class TestLitellmsPriceList:
         assert litellm.get_model_info("hosted_vllm/gpt-5-of-mine")["input_cost_per_token"] == 0
         sent = server.requests[0]
         assert (sent["model"], sent["reasoning_effort"], sent["seed"]) == ("gpt-5-of-mine", "low", 0)
+
+
+ODD = {
+    "endless usage": Behaviour(reply={"usage": {"prompt_tokens": float("inf"), "completion_tokens": 1}}),
+    "usage that is no number": Behaviour(reply={"usage": {"prompt_tokens": float("nan")}}),
+    "negative usage": Behaviour(reply={"usage": {"prompt_tokens": -5, "completion_tokens": -1}}),
+    "usage of a million digits": Behaviour(
+        reply={"usage": {"prompt_tokens": 10**400, "completion_tokens": 1}}
+    ),
+    "usage as a list": Behaviour(reply={"usage": [1, 2]}),
+    "usage as a text": Behaviour(reply={"usage": "12"}),
+    "details as a list": Behaviour(
+        reply={"usage": {"prompt_tokens": 3, "completion_tokens": 1, "prompt_tokens_details": [7]}}
+    ),
+    "log-probabilities as a list": Behaviour(choice={"logprobs": [1]}),
+    "log-probabilities of numbers": Behaviour(choice={"logprobs": {"content": [1, None]}}),
+    "endless log-probabilities": Behaviour(
+        choice={"logprobs": {"content": [{"token": "A", "logprob": -(10**400), "top_logprobs": {"B": -1}}]}}
+    ),
+    "fields as a list": Behaviour(message={"provider_specific_fields": ["x"]}),
+    "a thought as an object": Behaviour(message={"reasoning_content": {"steps": ["B?"]}}),
+    "a refusal as an object": Behaviour(message={"refusal": {"because": "x"}}),
+    "an unstorable reason to finish": Behaviour(choice={"finish_reason": "st\ud800op"}),
+    "an unstorable model": Behaviour(reply={"model": "m\udfff"}),
+    "a reason to finish as a number": Behaviour(choice={"finish_reason": 7}),
+    "an error of no status": Behaviour(
+        "raw", body=b'{"error": {"message": "x", "code": 99999999999999999999999, "at": NaN}}'
+    ),
+}
+
+
+class TestOddReplies:
+    """Whatever a server puts into a reply, the run goes on, and each call has its answer or its failure."""
+
+    def test_over_openai_http(self, asked, make_plan, tmp_path):
+        with running(lambda request, seen: ODD[request["messages"][0]["content"]]) as server:
+            options = options_for(asked, server, "openai_http")
+            calls = make_plan(list(ODD))
+            answers, _ = ask_calls(calls, options, tmp_path)
+        answers.index = [dict(zip(calls["call_id"], ODD, strict=True))[name] for name in answers["call_id"]]
+        assert answers.loc["an error of no status", "failure"] == "error"
+        said = answers.drop("an error of no status")
+        assert said["failure"].isna().all()
+        assert said["text"].eq("A").all()
+        assert answers["prompt_tokens"].dropna().ge(0).all()
+        assert answers.loc["an unstorable reason to finish", "finish_reason"] == "st\uffffd800op"
+        assert json.loads(answers.loc["endless log-probabilities", "logprobs"])[0]["logprob"] is None
+
+    def test_over_litellm(self, asked, make_plan, tmp_path):
+        """litellm refuses some of them itself; what it lets through is read as above."""
+        with running(lambda request, seen: ODD[request["messages"][0]["content"]]) as server:
+            answers, _ = ask_calls(make_plan(list(ODD)), options_for(asked, server, "litellm"), tmp_path)
+        assert answers["text"].eq("A").where(answers["failure"].isna(), True).all()
+        assert set(answers["failure"].dropna()) <= {"error", "unavailable"}
+
+
+@pytest.mark.parametrize("road", ROADS)
+class TestKeysThatCannotBeSent:
+    def test_a_line_break_behind_a_key_is_not_sent_and_the_key_is_still_redacted(
+        self, road, asked, make_plan, tmp_path
+    ):
+        key = "sk-planted-0123456789"
+        with running(lambda request, seen: Behaviour(text=f"A {key}")) as server:
+            options = options_for(asked, server, road, key_variable="SOME_KEY")
+            answers, _ = ask_calls(make_plan(["x"]), options, tmp_path, keys={"SOME_KEY": f"{key}\n"})
+            assert server.request_headers[0]["authorization"] == f"Bearer {key}"
+        assert answers["text"].tolist() == ["A [REDACTED]"]
+
+    @pytest.mark.parametrize(
+        "key", ["sk-planted\n0123456789", "sk-plänted-0123456789", "sk\x00planted-012345"]
+    )
+    def test_one_with_odd_characters_stops_before_anything_is_sent(
+        self, road, key, asked, make_plan, tmp_path
+    ):
+        with running() as server:
+            options = options_for(asked, server, road, key_variable="SOME_KEY")
+            with pytest.raises(AuthenticationFailedError, match="SOME_KEY holds a line break") as stopped:
+                ask_calls(make_plan(["x"]), options, tmp_path, keys={"SOME_KEY": key})
+            assert server.total == 0
+        assert key not in str(stopped.value)
+
+
+def test_a_pause_longer_than_the_deadline_is_not_waited_for(asked, make_plan, tmp_path):
+    """A provider whose day is used up: nobody else is sent, and nobody sleeps until tomorrow."""
+    with running(lambda request, seen: error(429, retry_after="86400")) as server:
+        options = options_for(asked, server, "openai_http", concurrency=2)
+        answers, attempts = ask_calls(make_plan([str(n) for n in range(50)]), options, tmp_path)
+        assert server.total <= 2
+    assert answers["failure"].eq("rate_limited").all()
+    unsent = attempts[attempts["code"].eq("not_sent")]
+    assert len(unsent) >= 48
+    assert unsent["message"].str.contains("asked for a pause of 86,").all()
+
+
+def test_a_small_reply_that_unpacks_to_a_huge_one_is_cut_off(asked, make_plan, tmp_path):
+    import gzip
+
+    body = gzip.compress(b" " * 50_000_000)
+    with running(lambda r, seen: Behaviour("raw", body=body, headers={"Content-Encoding": "gzip"})) as server:
+        options = options_for(asked, server, "openai_http", largest_answer_mb=1)
+        answers, attempts = ask_calls(make_plan(["x"]), options, tmp_path)
+    assert answers["failure"].tolist() == ["error"]
+    assert attempts["message"].str.contains("larger than 1 MB").all()

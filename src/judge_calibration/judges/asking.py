@@ -23,7 +23,7 @@ from judge_calibration.judges.budget import Cost, check_prices
 from judge_calibration.judges.engines.local import SUBSTITUTES, LocalEngine, Summary, fill_in, stored_cost
 from judge_calibration.judges.engines.setup import AskSetup, Block
 from judge_calibration.judges.failures import Attempt
-from judge_calibration.judges.lock import owned_lock
+from judge_calibration.judges.lock import StoreLockedError, is_held, owned_lock
 from judge_calibration.judges.store import (
     StoredAnswer,
     StoreError,
@@ -151,6 +151,7 @@ def ask_blocks(blocks: Iterable[Block], setup: AskSetup, total: int | None = Non
     with owned_lock(setup.folder / "lock", setup.run_id) as dead:
         if dead is not None:
             logger.warning("The call store was left by %s, which is no longer alive; going on.", dead)
+        _look_through(setup)
         spent: list[tuple[str, Cost]] = []
         if _is_capped(setup):
             blocks = list(blocks)
@@ -162,10 +163,31 @@ def ask_blocks(blocks: Iterable[Block], setup: AskSetup, total: int | None = Non
         else:
             summary = LocalEngine(setup, total).run(blocks, spent)
         for shard in leftover_shards(setup.folder):
-            shard.seal()
+            if not is_held(shard.lock):
+                shard.seal()
         for lock in (setup.folder / "open").glob("*.lock"):
-            lock.unlink(missing_ok=True)
+            if not is_held(lock):
+                lock.unlink(missing_ok=True)
     return summary
+
+
+def _look_through(setup: AskSetup) -> None:
+    """Look at what an earlier run left: nothing is asked while any of it is damaged, or still being written.
+
+    Workers of a Dask cluster outlive the run that sent them and end their block; a run on the same cluster
+    waits for them block by block.
+    """
+    for shard in leftover_shards(setup.folder):
+        if not is_held(shard.lock):
+            shard.check()
+        elif setup.options.engine != "dask":
+            raise StoreLockedError(
+                f"The shard {shard.name} of the call store {setup.folder} is still being written by a worker "
+                "of an earlier run.",
+                "wait until it ends, or stop the cluster",
+            )
+    for part in (setup.folder / "sealed").glob("*.part"):
+        part.unlink(missing_ok=True)
 
 
 def _is_capped(setup: AskSetup) -> bool:

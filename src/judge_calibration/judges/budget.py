@@ -65,6 +65,7 @@ def price_of(
     cached_price = price.cached_input_per_million
     if cached_price is None:
         cached_price, cached_tokens = 0.0, 0
+    cached_tokens = min(cached_tokens, prompt_tokens)  # some servers count them apart
     paid = prompt_tokens - cached_tokens
     return (
         paid * price.input_per_million

@@ -23,7 +23,7 @@ from judge_calibration.judges.failures import (
     Refused,
     timed_out,
 )
-from judge_calibration.judges.limits import ProviderGate
+from judge_calibration.judges.limits import ClosedTooLongError, ProviderGate
 from judge_calibration.judges.secrets import Redactor
 from judge_calibration.judges.store import OpenShard, StoredAnswer, StoreWriter
 from judge_calibration.judges.transports.base import PlannedCall, Reply, Transport
@@ -115,7 +115,12 @@ class Caller:
             await self.guard.hold(road.judge_id, bound)
             number += 1
             try:
-                await road.gate.enter(expected)
+                await road.gate.enter(expected, retries.deadline_s - (time.monotonic() - began))
+            except ClosedTooLongError as closed:
+                await self.guard.settle(road.judge_id, bound, Cost())
+                attempt = self._not_sent(call, number, closed.seconds)
+                self.writer.keep(shard, None, [attempt])
+                return Ended(None, attempt.failure, detail=attempt.message or "")
             except BaseException:
                 await self.guard.settle(road.judge_id, bound, Cost())
                 raise
@@ -161,6 +166,19 @@ class Caller:
                 return Ended(None, failed.failure, detail=attempt.message or "")
             await self._pause(wait)
         return None
+
+    def _not_sent(self, call: PlannedCall, number: int, seconds: float) -> Attempt:
+        """What is kept of a call that the provider's pause leaves no time for."""
+        return Attempt(
+            call_id=call.call_id,
+            number=number,
+            run_id=self.run_id,
+            started_at=_now(),
+            finished_at=_now(),
+            failure="rate_limited",
+            code="not_sent",
+            message=f"the provider asked for a pause of {seconds:,.0f} s more, past retries.deadline_s",
+        )
 
     async def _pause(self, seconds: float) -> None:
         """Sleep, unless the run stops."""

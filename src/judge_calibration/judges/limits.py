@@ -7,6 +7,7 @@ everyone waits as long as it asked, and fewer requests go out at once; each answ
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -47,6 +48,14 @@ class _Bucket:
 
     def give_back(self, units: float) -> None:
         self.level = min(self.capacity, self.level + units)
+
+
+class ClosedTooLongError(Exception):
+    """The provider asked everyone to wait longer than the caller can."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
 
 
 class ProviderGate:
@@ -112,8 +121,15 @@ class ProviderGate:
                 self._in_flight += 1
                 turn.set_result(None)
 
-    async def enter(self, tokens: int) -> None:
-        """Wait until a request that is expected to use `tokens` may be sent."""
+    async def enter(self, tokens: int, longest_s: float = math.inf) -> None:
+        """Wait until a request that is expected to use `tokens` may be sent.
+
+        Raises
+        ------
+        ClosedTooLongError
+            If the provider asked for a pause that has more than `longest_s` seconds left. Limits of requests
+            and tokens a minute are waited for however long they take.
+        """
         await self._slot()
         try:
             now = self._clock()
@@ -124,6 +140,8 @@ class ProviderGate:
             if wait:
                 await asyncio.sleep(wait)
             while (closed := self._closed_until - self._clock()) > 0:
+                if closed > longest_s:
+                    raise ClosedTooLongError(closed)
                 await asyncio.sleep(closed)
         except BaseException:
             self._give_slot_back()

@@ -85,6 +85,30 @@ def waiting_lock(path: Path) -> Iterator[None]:
             _give_back(handle)
 
 
+def is_held(path: Path) -> bool:
+    """Whether a living process holds the lock at `path`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lock = Path(folder) / "lock"
+    ...     with waiting_lock(lock):
+    ...         held = is_held(lock)
+    ...     held, is_held(lock)
+    (True, False)
+    """
+    try:
+        handle = path.open("r+b")
+    except FileNotFoundError:
+        return False
+    with handle:
+        if not _take(handle, wait=False):
+            return True
+        _give_back(handle)
+        return False
+
+
 def owner_of(path: Path) -> Owner | None:
     """Return who wrote the lock file last, or None where that cannot be read.
 

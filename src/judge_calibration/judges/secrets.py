@@ -56,8 +56,9 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str | None]) -> None:
         forms: set[str] = set()
-        for secret in secrets:
-            if not secret or len(secret) < _SHORTEST:
+        for given in secrets:
+            secret = (given or "").strip()  # a line break at its end is not sent
+            if len(secret) < _SHORTEST:
                 continue
             forms |= {secret, quote(secret, safe=""), quote_plus(secret)}
             forms |= {json.dumps(secret)[1:-1], secret.replace("/", "\\/")}

@@ -26,8 +26,10 @@ import logging
 import operator
 import os
 import queue
+import re
 import sqlite3
 import threading
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, fields
@@ -36,6 +38,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from judge_calibration.errors import JudgeCalibrationError
 from judge_calibration.judges.failures import Attempt
+from judge_calibration.judges.wal import damaged_at
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,13 +69,15 @@ _MOST_ROWS_A_STATEMENT: Final = 64
 """SQLite takes 32,766 values a statement."""
 # No key: rows are appended, and a commit writes few pages. By call_id, which is a hash, they would be spread
 # over as many pages as there are rows. Readers take the first row of a call.
+# SQLite does not notice a flipped byte within a text: each row carries a checksum of its values.
 _TABLES: Final = f"""
-CREATE TABLE IF NOT EXISTS answers ({", ".join(_ANSWER_COLUMNS)});
-CREATE TABLE IF NOT EXISTS attempts ({", ".join(_ATTEMPT_COLUMNS)});
+CREATE TABLE IF NOT EXISTS answers ({", ".join(_ANSWER_COLUMNS)}, row_crc);
+CREATE TABLE IF NOT EXISTS attempts ({", ".join(_ATTEMPT_COLUMNS)}, row_crc);
 """
 _ANSWERS: Final = ".answers.parquet"
 _ATTEMPTS: Final = ".attempts.parquet"
 _SIDECAR: Final = ".sha256"
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class StoreError(JudgeCalibrationError):
@@ -142,6 +147,18 @@ def _sidecar(path: Path) -> Path:
     return path.with_name(path.name + _SIDECAR)
 
 
+def _wanted_sha256(path: Path) -> str:
+    """What a sealed file's checksum file says."""
+    sidecar = _sidecar(path)
+    word = sidecar.read_bytes()[:64].decode("ascii", "replace")
+    if not _SHA256.fullmatch(word):
+        raise StoreError(
+            f"The checksum file {sidecar} of the call store holds no SHA-256.",
+            f"bring it back from a copy; or remove it and {path.name}: its calls are then asked again",
+        )
+    return word
+
+
 @contextlib.contextmanager
 def _said(folder: Path, doing: str) -> Iterator[None]:
     """Turn what the disk or SQLite says into one message."""
@@ -176,6 +193,28 @@ def _table(rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> pa.Table:
 # --------------------------------------------------------------------------------------------- writing
 
 
+def _with_crc(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values of a row, and the checksum that is kept with them."""
+    return (*row, zlib.crc32(repr(row).encode()))
+
+
+def _checked(
+    connection: sqlite3.Connection, path: Path, table: str, columns: Sequence[str], order: str = "rowid"
+) -> Iterator[tuple[Any, ...]]:
+    """Read the rows of a table of an open shard.
+
+    Raises
+    ------
+    StoreError
+        If a row is not what was written.
+    """
+    asked = f"SELECT {', '.join(columns)}, row_crc FROM {table} ORDER BY {order}"  # noqa: S608
+    for row in connection.execute(asked):
+        if _with_crc(row[:-1]) != row:
+            raise _damaged(path, f"a row of its table {table} is not what was written")
+        yield row[:-1]
+
+
 def _insert(connection: sqlite3.Connection, statement: str, rows: list[tuple[Any, ...]]) -> None:
     """Insert rows with few statements.
 
@@ -203,11 +242,15 @@ class OpenShard:
         self.folder = folder
         self.name = name
         self.path = folder / "open" / f"{name}.sqlite"
+        self.lock = folder / "open" / f"{name}.lock"
         self._connection: sqlite3.Connection | None = None
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            log = self.path.with_name(self.path.name + "-wal")
+            if (place := damaged_at(log)) is not None:
+                raise _damaged(self.path, f"its log {log.name} is not what was written, from byte {place} on")
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             try:
                 connection.execute("PRAGMA journal_mode=WAL")
@@ -227,13 +270,32 @@ class OpenShard:
             connection = self._open()
             connection.execute("BEGIN IMMEDIATE")
             try:
-                _insert(connection, "INSERT INTO answers", list(map(_ANSWER_ROW, answers)))
-                _insert(connection, "INSERT INTO attempts", list(map(_ATTEMPT_ROW, attempts)))
+                _insert(connection, "INSERT INTO answers", [_with_crc(_ANSWER_ROW(row)) for row in answers])
+                _insert(
+                    connection, "INSERT INTO attempts", [_with_crc(_ATTEMPT_ROW(row)) for row in attempts]
+                )
                 connection.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
                 raise
+
+    def check(self) -> None:
+        """Read what an earlier run left in the file.
+
+        Raises
+        ------
+        StoreError
+            If any of it is not what was written.
+        """
+        if not self.path.exists():
+            return
+        with _said(self.folder, "reading a shard that an earlier run left open"):
+            connection = self._open()
+            for table, columns in (("answers", _ANSWER_COLUMNS), ("attempts", _ATTEMPT_COLUMNS)):
+                for _ in _checked(connection, self.path, table, columns):
+                    pass
+        self.close()
 
     def close(self) -> None:
         """Close the file; rows stay."""
@@ -248,13 +310,11 @@ class OpenShard:
         with _said(self.folder, "sealing a shard"):
             connection = self._open()
             first: dict[str, tuple[Any, ...]] = {}
-            for row in connection.execute(f"SELECT {', '.join(_ANSWER_COLUMNS)} FROM answers"):  # noqa: S608
+            for row in _checked(connection, self.path, "answers", _ANSWER_COLUMNS):
                 first.setdefault(row[0], row)
             answers = [first[call_id] for call_id in sorted(first)]
-            attempts = connection.execute(
-                f"SELECT {', '.join(_ATTEMPT_COLUMNS)} FROM attempts "  # noqa: S608
-                "ORDER BY call_id, started_at, number"
-            ).fetchall()
+            order = "call_id, started_at, number"
+            attempts = list(_checked(connection, self.path, "attempts", _ATTEMPT_COLUMNS, order))
             self._seal_rows(answers, _ANSWER_COLUMNS, _ANSWERS)
             self._seal_rows(attempts, _ATTEMPT_COLUMNS, _ATTEMPTS)
             self.close()
@@ -272,7 +332,7 @@ class OpenShard:
         for row in rows:
             digest.update(json.dumps(row).encode() + b"\n")
         path = sealed / f"{self.name}-{digest.hexdigest()[:16]}{ending}"
-        if path.exists() and _sidecar(path).exists():
+        if path.exists() and _sidecar(path).exists() and _wanted_sha256(path) == _sha256_of_file(path):
             return  # sealed just before the process died
         table = _table(rows, columns)
         _write_whole(
@@ -287,7 +347,7 @@ def _write_text(path: Path, text: str) -> None:
     path.write_text(text, "ascii")
 
 
-def _damaged(path: Path, problem: Exception) -> StoreError:
+def _damaged(path: Path, problem: Exception | str) -> StoreError:
     return StoreError(
         f"The open shard {path} of the call store is damaged ({problem}). Sealed shards are not affected.",
         f"move {path.name} and its -wal and -shm files out of {path.parent} and run again: the calls whose "
@@ -459,6 +519,7 @@ class StoreReader:
         self.folder = folder
         self._verified: set[str] = set()
         self._looked = False
+        self._left_open: list[Path] | None = None
         self._files: list[str] = []
         self._prefixes: Any = ()
         self._numbers: Any = ()
@@ -467,15 +528,35 @@ class StoreReader:
         """Return the SQLite files of the shards that are being asked."""
         return sorted((self.folder / "open").glob("*.sqlite"))
 
+    def _open_files_for(self, name: str | None) -> list[Path]:
+        """Return the open shards to look at for calls of one shard; all for None."""
+        if name is None:
+            return self.open_files()
+        if self._left_open is None:
+            self._left_open = self.open_files()
+        own = OpenShard(self.folder, name).path
+        return [own, *(path for path in self._left_open if path != own)]
+
     def sealed_files(self, ending: str) -> list[Path]:
         """Return the sealed files that have a checksum, in the order of their names."""
         sealed = self.folder / "sealed"
-        return [path for path in sorted(sealed.glob(f"*{ending}")) if _sidecar(path).exists()]
+        # Checksums first: a file that is sealed meanwhile is there before its checksum is.
+        named = {path.name.removesuffix(_SIDECAR) for path in sealed.glob(f"*{ending}{_SIDECAR}")}
+        files = [path for path in sorted(sealed.glob(f"*{ending}")) if path.name in named]
+        gone = sorted(named - {path.name for path in files})
+        if gone:
+            raise StoreError(
+                f"{len(gone)} sealed files are gone from {sealed}, though their checksums are there: "
+                f"{', '.join(gone[:3])}{' ...' if len(gone) > 3 else ''}.",
+                f"bring them back from a copy; or remove their {_SIDECAR} files: their calls are then asked "
+                "again",
+            )
+        return files
 
     def _verify(self, path: Path) -> None:
         if path.name in self._verified:
             return
-        wanted = _sidecar(path).read_text("ascii").split()[0]
+        wanted = _wanted_sha256(path)
         found = _sha256_of_file(path)
         if found != wanted:
             raise StoreError(
@@ -536,14 +617,18 @@ class StoreReader:
         kept = table.filter(pc.is_in(table.column("call_id"), value_set=ids))
         yield from zip(*(kept.column(column).to_pylist() for column in columns), strict=True)
 
-    def _open_rows(self, table: str, columns: Sequence[str], wanted: set[str]) -> Iterator[tuple[Any, ...]]:
-        for path in self.open_files():
+    def _open_rows(
+        self, paths: Iterable[Path], table: str, columns: Sequence[str], wanted: set[str]
+    ) -> Iterator[tuple[Any, ...]]:
+        all_columns = _ANSWER_COLUMNS if table == "answers" else _ATTEMPT_COLUMNS
+        places = [all_columns.index(name) for name in columns]
+        for path in paths:
             try:
                 connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
             except sqlite3.Error:
                 continue  # sealed and gone since it was listed
             try:
-                rows = connection.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()  # noqa: S608
+                rows = list(_checked(connection, path, table, all_columns))
             except sqlite3.OperationalError as problem:
                 if "no such table" in str(problem) or not path.exists():
                     continue
@@ -552,7 +637,7 @@ class StoreReader:
                 raise _damaged(path, problem) from problem
             finally:
                 connection.close()
-            yield from (row for row in rows if row[0] in wanted)
+            yield from (tuple(row[place] for place in places) for row in rows if row[0] in wanted)
 
     def answers(self, call_ids: Iterable[str], name: str | None = None) -> dict[str, StoredAnswer]:
         """Return the answers that the store has to these calls.
@@ -561,7 +646,7 @@ class StoreReader:
         ----------
         call_ids : iterable of str
         name : str, optional
-            The shard where they belong. It is looked at first; beside it only shards that were sealed before
+            The shard where they belong. It is looked at first; beside it only shards that were there at
             this reader's first look are, for a run looks for answers of earlier runs, and should not read
             its own shards again and again.
 
@@ -580,7 +665,7 @@ class StoreReader:
                 found.setdefault(row[0], StoredAnswer(*row))
                 wanted.discard(row[0])
 
-        take(self._open_rows("answers", _ANSWER_COLUMNS, wanted))
+        take(self._open_rows(self._open_files_for(name), "answers", _ANSWER_COLUMNS, wanted))
         if name is not None and wanted:
             for path in sorted((self.folder / "sealed").glob(f"{name}-*{_ANSWERS}")):
                 if _sidecar(path).exists():
@@ -600,7 +685,7 @@ class StoreReader:
         wanted = set(call_ids)
         if not wanted:
             return []
-        sources = [self._open_rows("attempts", columns, wanted)]
+        sources = [self._open_rows(self.open_files(), "attempts", columns, wanted)]
         sources += [self._rows(path, wanted, columns) for path in self.sealed_files(_ATTEMPTS)]
         rows = {tuple(row): dict(zip(columns, row, strict=True)) for source in sources for row in source}
         order = [name for name in ("call_id", "started_at", "number") if name in columns]
@@ -613,9 +698,7 @@ class StoreReader:
 
     def sealed_hashes(self) -> Mapping[str, str]:
         """Return the SHA-256 of each sealed file of answers: equal stores have equal mappings."""
-        return {
-            path.name: _sidecar(path).read_text("ascii").split()[0] for path in self.sealed_files(_ANSWERS)
-        }
+        return {path.name: _wanted_sha256(path) for path in self.sealed_files(_ANSWERS)}
 
 
 def leftover_shards(folder: Path) -> list[OpenShard]:

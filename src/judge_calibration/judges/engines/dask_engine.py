@@ -24,7 +24,7 @@ from judge_calibration.judges.engines.setup import AskSetup, Block
 from judge_calibration.judges.failures import StoppedError
 from judge_calibration.judges.lock import waiting_lock
 from judge_calibration.judges.progress import Progress
-from judge_calibration.judges.store import StoreReader
+from judge_calibration.judges.store import OpenShard, StoreReader
 from judge_calibration.options.asking import BudgetOptions, TransportOptions
 
 _CONNECT_WITHIN: Final = "20s"
@@ -36,7 +36,7 @@ class DaskError(JudgeCalibrationError):
 
 def ask_block(setup: AskSetup, block: Block) -> Summary:
     """Ask one block, in the process of a worker."""
-    with waiting_lock(setup.folder / "open" / f"{block.name}.lock"):
+    with waiting_lock(OpenShard(setup.folder, block.name).lock):
         return LocalEngine(setup, reader=_reader(setup.folder, setup.run_id)).run([block])
 
 

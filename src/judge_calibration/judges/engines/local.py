@@ -21,7 +21,7 @@ from judge_calibration.errors import InterruptedRunError, JudgeCalibrationError
 from judge_calibration.judges.budget import BudgetGuard, Cost, usage_cost
 from judge_calibration.judges.caller import Caller, Ended, Road, ending, request_digest
 from judge_calibration.judges.engines.setup import AskSetup, Block, check_limits, provider_of
-from judge_calibration.judges.failures import Refused, StoppedError
+from judge_calibration.judges.failures import AuthenticationFailedError, Refused, StoppedError
 from judge_calibration.judges.limits import ProviderGate
 from judge_calibration.judges.progress import Progress
 from judge_calibration.judges.secrets import Redactor
@@ -122,6 +122,8 @@ class LocalEngine:
         self._known: dict[str, list[tuple[str, TransportOptions]]] = {}
         self._pending: dict[str, asyncio.Future[StoredAnswer | None]] = {}
         self._needed: dict[str, asyncio.Future[StoredAnswer | None]] = {}
+        self._needs: dict[str, set[str]] = {}
+        """By block that is open, the calls of which its own ones need the answer."""
         self._reason: BaseException | None = None
         self._halt = asyncio.Event()
 
@@ -193,6 +195,7 @@ class LocalEngine:
 
         async def seal(block: _OpenBlock) -> None:
             await block.done.wait()
+            self._needs.pop(block.shard.name, None)
             open_blocks.release()
             try:
                 await asyncio.wrap_future(writer.seal(block.shard))
@@ -223,7 +226,7 @@ class LocalEngine:
         self._pending = {name: future for name, future in self._pending.items() if not future.done()}
         for call in missing:
             self._pending[call.call_id] = asyncio.get_running_loop().create_future()
-        await self._find_needed(missing, stored)
+        await self._find_needed(block.name, missing, stored)
         if not missing:
             opened.done.set()
         for provider, groups in self._grouped(missing):
@@ -236,14 +239,21 @@ class LocalEngine:
                 provider.workers.append(worker)
         return opened
 
-    async def _find_needed(self, calls: list[PlannedCall], stored: dict[str, StoredAnswer]) -> None:
+    async def _find_needed(
+        self, block: str, calls: list[PlannedCall], stored: dict[str, StoredAnswer]
+    ) -> None:
         """Have the calls at hand that others in the block build upon: answered, or on their way."""
-        needed = {
+        needs = {
             call_id
             for call in calls
             if SUBSTITUTES in call.request
             for call_id in (json.loads(call.request).get("substitutions") or {}).values()
-        } - set(self._needed)
+        }
+        # What only blocks needed that are through by now is let go: memory stays flat.
+        self._needs[block] = needs
+        still = set().union(*self._needs.values())
+        self._needed = {name: future for name, future in self._needed.items() if name in still}
+        needed = needs - set(self._needed)
         elsewhere = [name for name in needed if name not in stored and name not in self._pending]
         found = await asyncio.to_thread(self._reader.answers, elsewhere)
         for call_id in needed:
@@ -303,9 +313,17 @@ class LocalEngine:
         return self._roads[judge_id, model]
 
     def _key(self, judge_id: str, options: TransportOptions) -> str | None:
-        if options.key_variable is None:
+        name = options.key_variable
+        if name is None:
             return None
-        return self._setup.keys.get(options.key_variable) or os.environ.get(options.key_variable)
+        key = (self._setup.keys.get(name) or os.environ.get(name) or "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise AuthenticationFailedError(
+                f"The key of judge {judge_id} cannot be sent: the environment variable {name} holds a line "
+                "break or a character that is in no key.",
+                f"set {name} again, to the key alone",
+            )
+        return key or None
 
     # ---------------------------------------------------------------------------------- the workers
 

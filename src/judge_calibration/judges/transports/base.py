@@ -6,7 +6,7 @@ project's own form, or raises :class:`~judge_calibration.judges.failures.CallFai
 
 from __future__ import annotations
 
-import math
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +18,8 @@ from judge_calibration.judges.parsing.reasoning import is_cut_within, leading_bl
 from judge_calibration.text import canonical_json, to_storable
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_MOST_TOKENS: Final = 2**53
+"""No model counts so far; a larger number is a fault, and SQLite would refuse it."""
 _FINISH: Final = {
     "eos": "stop",
     "eos_token": "stop",
@@ -163,12 +165,26 @@ def decoding_fields(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """A count; None for whatever else a server may have put there: a text, -1, NaN, 1e999."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST_TOKENS:
+        return None
+    return int(value)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """A JSON object; empty for whatever else stands in its place."""
+    return value if isinstance(value, dict) else {}
 
 
 def _finite(value: Any) -> float | None:
     """A log-probability; minus infinity has no JSON and is null."""
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    # An integer of hundreds of digits is no float.
+    return float(value) if isinstance(value, int | float) and abs(value) < _MOST_TOKENS else None
+
+
+def _text(value: Any) -> str | None:
+    """A text; None for whatever else stands in its place."""
+    return value if isinstance(value, str) else None
 
 
 def _storable(value: Any) -> str | None:
@@ -176,21 +192,19 @@ def _storable(value: Any) -> str | None:
 
 
 def _logprobs(choice: Mapping[str, Any]) -> str | None:
-    content = (choice.get("logprobs") or {}).get("content")
-    if not isinstance(content, list):
+    content = _mapping(choice.get("logprobs")).get("content")
+    if not isinstance(content, list) or not all(isinstance(item, dict) for item in content):
         return None
-    tokens = [
-        {
-            "token": to_storable(str(item.get("token", ""))),
-            "logprob": _finite(item.get("logprob")),
-            "top": [
-                {"token": to_storable(str(top.get("token", ""))), "logprob": _finite(top.get("logprob"))}
-                for top in item.get("top_logprobs") or []
-            ],
-        }
-        for item in content
-    ]
+    tokens = []
+    for item in content:
+        top = item.get("top_logprobs")
+        listed = [_token(one) for one in top if isinstance(one, dict)] if isinstance(top, list) else []
+        tokens.append({**_token(item), "top": listed})
     return canonical_json(tokens)
+
+
+def _token(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {"token": to_storable(str(item.get("token", ""))), "logprob": _finite(item.get("logprob"))}
 
 
 def split_reasoning(text: str, reasoning: str | None = None) -> tuple[str | None, str]:
@@ -236,23 +250,23 @@ def reply_of(completion: Any, body: str | None = None, headers: Mapping[str, str
         raise not_a_completion("the reply is no JSON object", shown, headers)
     if completion.get("error") and not completion.get("choices"):
         error = completion["error"]
-        code = error.get("code") if isinstance(error, dict) else None
-        if isinstance(code, int) and code >= 400:
-            failed = of_status(code, canonical_json(completion), headers or {})
+        code = _mapping(error).get("code")
+        if isinstance(code, int) and 400 <= code < 600:
+            failed = of_status(code, shown or json.dumps(completion), headers or {})
             raise failed
         raise not_a_completion(f"the reply is an error: {str(error)[:200]}", shown, headers)
     choices = completion.get("choices")
     if not isinstance(choices, list):
         raise not_a_completion("the reply has no list of choices", shown, headers)
-    usage = completion.get("usage") or {}
+    usage = _mapping(completion.get("usage"))
     prompt, answered = _number(usage.get("prompt_tokens")), _number(usage.get("completion_tokens"))
     counted = bool(prompt or answered)  # some clients write 0 and 0 where the server said nothing
     common: dict[str, Any] = {
         "served_model": _storable(completion.get("model")),
         "prompt_tokens": prompt if counted else None,
         "completion_tokens": answered if counted else None,
-        "cached_tokens": _number((usage.get("prompt_tokens_details") or {}).get("cached_tokens")),
-        "reasoning_tokens": _number((usage.get("completion_tokens_details") or {}).get("reasoning_tokens")),
+        "cached_tokens": _number(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        "reasoning_tokens": _number(_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")),
         "status": 200,
         "body": body,
         "headers": headers or {},
@@ -266,16 +280,16 @@ def reply_of(completion: Any, body: str | None = None, headers: Mapping[str, str
     content = message.get("content")
     if content is not None and not isinstance(content, str):
         raise not_a_completion("the message's content is no text", shown, headers)
-    own = message.get("provider_specific_fields") or {}
-    refusal = message.get("refusal") or own.get("refusal")
-    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    own = _mapping(message.get("provider_specific_fields"))
+    refusal = _text(message.get("refusal")) or _text(own.get("refusal"))
+    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
     if content:
         reasoning, content = split_reasoning(content, reasoning)
     finish = choice.get("finish_reason")
     return Reply(
-        text=_storable(content if content is not None or not refusal else str(refusal)),
+        text=_storable(content if content is not None or not refusal else refusal),
         reasoning=_storable(reasoning),
-        finish_reason=_FINISH.get(finish, finish) if isinstance(finish, str) else None,
+        finish_reason=_storable(_FINISH.get(finish, finish)) if isinstance(finish, str) else None,
         logprobs=_logprobs(choice),
         failure="refusal" if refusal and not content else None,
         **common,

@@ -80,7 +80,7 @@ def failure_of(problem: Exception) -> CallFailure | Refused:
     body = message.partition("Exception - ")[2] or message
     if not isinstance(status, int):
         return no_connection(message)
-    if status < 400:
+    if not 400 <= status < 600:  # the server's own word may be any number
         return not_a_completion(body, body, _headers_of(problem))
     if type(problem).__name__ == "ContextWindowExceededError":
         return CallFailure("context_overflow", f"http_{status}", body[:500], status=status, body=body)

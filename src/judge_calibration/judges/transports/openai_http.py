@@ -106,7 +106,8 @@ class OpenAIHttp:
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         """Read the body up to the largest size that an answer may have."""
         length = response.content_length
-        if length is not None and length <= self._most_bytes:
+        packed = "Content-Encoding" in response.headers  # and larger than its length says
+        if length is not None and length <= self._most_bytes and not packed:
             return await response.read()
         parts: list[bytes] = []
         size = 0

@@ -9,7 +9,7 @@ SFT_STAMP := $(SFT_VENV)/.locked
 export KEDRO_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env env-sft run test test-slow test-labelstudio lint lock docs bench-startup bench-metrics bench-variance bench-judging bench-attributes bench-adaptation bench-labels
+.PHONY: help env env-sft run test test-slow test-labelstudio lint lock docs bench-startup bench-metrics bench-variance bench-judging bench-attributes bench-adaptation bench-labels bench-import
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -88,3 +88,6 @@ bench-attributes: env ## 182.7 million attribute reads: all agreement tables, pr
 
 bench-labels: env ## 50,000 labels of twenty people: read, checked, settled and analysed
 	@$(BIN)/python benchmarks/bench_labels.py
+
+bench-import: env ## a million rows imported, beside pandas and pyarrow that check nothing
+	@$(BIN)/python benchmarks/bench_import.py

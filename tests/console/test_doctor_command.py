@@ -191,7 +191,7 @@ class TestOddFiles:
         import zipfile
 
         for name, inside, said in (
-            ("book.xlsx", "xl/workbook.xml", "an Excel workbook"),
+            ("book.xlsx", "xl/workbook.xml", "a workbook that cannot be read"),
             ("data.zip", "pairs.csv", "a zip archive with pairs.csv"),
         ):
             path = tool_project.root / name

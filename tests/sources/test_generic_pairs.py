@@ -61,8 +61,8 @@ class TestFormats:
         assert not frame.loc[0, "sentinel"]
 
     def test_unknown_format_is_refused_by_name(self, pairs_of):
-        text = error_of(pairs_of, "p.xlsx", "x")
-        assert "p.xlsx" in text
+        text = error_of(pairs_of, "p.ods", "x")
+        assert "p.ods" in text
         assert "format:" in text
 
     def test_records_inside_a_document(self, pairs_of):
@@ -74,9 +74,9 @@ class TestFormats:
         frame = pairs_of("p.json", {"k1": ROW}, records="*", fields={"pair_id": "_key"})
         assert frame["pair_id"].tolist() == ["k1"]
 
-    def test_json_lines_called_json_are_explained(self, pairs_of):
-        text = error_of(pairs_of, "p.json", json.dumps(ROW) + "\n" + json.dumps(ROW))
-        assert "format: jsonl" in text
+    def test_json_lines_called_json_are_read(self, pairs_of):
+        lines = [json.dumps({**ROW, "question": text}) for text in "xy"]
+        assert pairs_of("p.json", "\n".join(lines))["question"].tolist() == ["x", "y"]
 
     @pytest.mark.parametrize("content", ["", HEADER])
     def test_a_file_without_rows_is_refused(self, pairs_of, content):
@@ -496,6 +496,24 @@ class TestAllOrNothing:
     def test_a_missing_column_names_the_nearest(self, pairs_of):
         text = error_of(pairs_of, "p.jsonl", [{"qestion": "q", "response_a": "a", "response_b": "b"}])
         assert "did you mean 'qestion'" in text
+
+    @pytest.mark.parametrize(
+        ("label", "meant"), [("a", "A"), ("tie", "TIE"), ("[[B]]", "B"), ("Tie.", "TIE")]
+    )
+    def test_a_code_that_differs_in_case_only_is_told(self, pairs_of, label, meant):
+        text = error_of(pairs_of, "p.jsonl", [{**ROW, "reference_label": label}], **LABELLED)
+        assert f"is '{meant}' meant?" in text
+        assert "set: {codes:" in text
+
+    def test_a_wrong_row_takes_no_part_in_comparisons(self, pairs_of):
+        rows = [{**ROW, "pair_id": "1", "stakes": "no"}, {**ROW, "pair_id": "1", "question": "x"}]
+        text = error_of(pairs_of, "p.jsonl", rows)
+        assert "column stakes" in text
+        assert "other texts" not in text
+
+    def test_what_to_do_about_a_missing_column_is_told(self, pairs_of):
+        text = error_of(pairs_of, "p.jsonl", [{"frage": "q", "response_a": "a", "response_b": "b"}])
+        assert "set: {fields: {question: NAME}}" in text
 
     def test_columns_that_nothing_reads_are_told(self, write):
         read = read_pairs([SourceFile(path=write("p.jsonl", [{**ROW, "zzz": 1}]), layout="pairs")])

@@ -80,6 +80,17 @@ def test_llmbar_results_take_the_last_stage(read):
     assert log.pairs[["source", "domain"]].drop_duplicates().values.tolist() == [["LLMBar", "Natural"]]
 
 
+def test_llmbar_results_outside_their_folders_say_how_to_name_the_judge(read):
+    result = {"swap = False": {"winner": "1"}, "swap = True": {"winner": "1"}}
+    rows = [{"input": "q", "output_1": "a", "output_2": "b", "label": 2, "results": [result]}]
+    with pytest.raises(SourceError, match=r"judge_id: \{const: VALUE\}"):
+        read("result.json", rows, "llmbar_results")
+    named = {"judge_id": {"const": "GPT-4"}, "protocol": {"const": "Swap"}}
+    log = read("result.json", rows, "llmbar_results", fields=named)
+    assert log.verdicts["judge_id"].tolist() == ["GPT-4"] * 2
+    assert log.pairs["source"].tolist() == ["LLMBar"]
+
+
 def test_llmbar_pairs_and_results_name_the_same_pair(read, write):
     from judge_calibration.sources import read_pairs
 

@@ -40,10 +40,11 @@ def test_llmbar(read):
     assert pairs.loc[0, "pair_id"].startswith("LLMBar-")
 
 
-def test_llmbar_outside_its_folder_is_refused(read):
+def test_llmbar_outside_its_folders_has_no_subset(read):
     rows = [{"input": "Say hi.", "output_1": "Hi.", "output_2": "No.", "label": 1}]
-    with pytest.raises(SourceError, match="a path that does not fit"):
-        read("renamed.json", rows, "llmbar")
+    pairs = read("renamed.json", rows, "llmbar").pairs
+    assert pairs["source"].tolist() == ["LLMBar"]
+    assert pairs["domain"].isna().all()
 
 
 def test_mtbench_items_lay_out_both_dialogues(read):
@@ -226,6 +227,8 @@ def test_summarize_from_feedback_zero_is_the_first(read):
     assert pairs["reference_label"].tolist() == ["A", "B"]
     assert pairs["question"].tolist() == ["Long.", "News."]
     assert pairs["domain"].tolist() == ["pets", "news"]
+    only_posts = read("batch5.json", json.dumps(row), "summarize_from_feedback").pairs
+    assert only_posts["question"].tolist() == ["Long."]  # no row has info.article
     with pytest.raises(SourceError, match="column choice"):
         read("batch4.json", json.dumps({**row, "choice": None}), "summarize_from_feedback")
 
@@ -252,6 +255,7 @@ def test_arena_conversations(read):
     row = {
         "question_id": "x",
         "language": "English",
+        "turn": 1,
         "model_a": "m",
         "model_b": "n",
         "winner": "model_b",
@@ -267,9 +271,20 @@ def test_arena_55k_lists_as_text(read):
     row = '1,m,n,"[""q""]","[""a, \\n b""]","[""b""]",0,0,1\n'
     pairs = read("train.csv", header + row, "arena_55k").pairs
     assert pairs.loc[0, ["question", "response_a", "reference_label"]].tolist() == ["q", "a, \n b", "TIE"]
-    several = '2,m,n,"[""q"", ""r""]","[""a"", null]","[""b"", ""c""]",1,0,0\n'
-    with pytest.raises(SourceError, match="row 2, column prompt"):
-        read("two.csv", header + several, "arena_55k")
+
+
+def test_arena_55k_several_turns_are_dialogues_and_null_turns_are_left_out(read):
+    header = "id,model_a,model_b,prompt,response_a,response_b,winner_model_a,winner_model_b,winner_tie\n"
+    several = '2,m,n,"[""q"", ""r""]","[""same"", ""x""]","[""same"", ""y""]",1,0,0\n'
+    null = '3,m,n,"[""s"", ""t""]","[""a"", null]","[""b"", ""c""]",1,0,0\n'
+    read_ = read("train.csv", header + several + null, "arena_55k")
+    assert json.loads(read_.pairs.loc[0, "question"])[-1] == {"content": "r", "role": "user"}
+    assert read_.pairs[["response_a", "response_b", "reference_label"]].values.tolist() == [["x", "y", "A"]]
+    assert json.loads(read_.source_files.loc[0, "notes"])["response_no_text"] == 1
+    with pytest.raises(SourceError, match="2 questions and 1 answers"):
+        read("two.csv", header + several.replace('""same"", ', "", 1), "arena_55k")
+    with pytest.raises(SourceError, match="answer 2 is null"):
+        read("three.csv", header + null, "arena_55k", rules={"response_no_text": "refuse"})
 
 
 def test_pandalm_zero_is_the_tie_and_booleans_are_no_answers(read):

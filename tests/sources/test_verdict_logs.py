@@ -73,6 +73,35 @@ class TestGenericLog:
     def test_an_unknown_order(self, log_of, order):
         assert "row 1, column order" in error_of(log_of, "v.jsonl", [{**ROW, "order": order}])
 
+    def test_a_wrong_order_is_one_problem_and_says_what_to_do(self, log_of):
+        rows = [
+            {**ROW, "pair_id": f"p{k}", "order": order, "verdict": "A", "reference_label": "A"}
+            for k in range(3)
+            for order in ("ab", "ba")
+        ]
+        text = error_of(log_of, "v.jsonl", rows, reference_kind="human")
+        problems = [line for line in text.splitlines() if line.startswith("  - ")]
+        assert len(problems) == 6  # five rows of six, and how many more
+        assert all("column order" in line for line in problems)
+        assert "is 'AB' meant?" in text
+        assert "order_codes: {AB: [...], BA: [...]}" in text
+
+    def test_a_log_without_an_order_says_what_to_do(self, log_of):
+        rows = [{key: value for key, value in ROW.items() if key != "order"}] * 2
+        text = error_of(log_of, "v.jsonl", rows)
+        problems = [line for line in text.splitlines() if line.startswith("  - ")]
+        assert len(problems) == 1
+        assert "a column 'order'" in problems[0]
+        assert "order_recorded: false" in text
+        over = {"fields": {"order": {"const": "AB"}}, "order_recorded": False, "number_repetitions": True}
+        assert len(log_of("v.jsonl", rows, **over).verdicts) == 2
+
+    def test_verdicts_that_are_no_code_are_counted_by_what_they_say(self, log_of):
+        rows = [{**ROW, "verdict": "a"}, {**ROW, "order": "BA", "verdict": "Neither"}]
+        log = log_of("v.jsonl", rows, rules={"unknown_verdict": "malformed"})
+        told = json.loads(log.source_files.loc[0, "notes"])["verdicts_that_are_no_code"]
+        assert set(told) == {"'a' (is 'A' meant? codes are compared letter by letter)", "'Neither'"}
+
     def test_identity_or_shown_is_what_is_declared(self, log_of):
         rows = [{**ROW, "verdict": "1"}, {**ROW, "order": "BA", "verdict": "1"}]
         identity = log_of("v.jsonl", rows, codes={"A": ["1"], "B": ["2"]}).verdicts

@@ -83,7 +83,12 @@ def command(
         names = [layout] if layout else []
         artifact = None if layout else _artifact(Path(file))
         if artifact is None and not names:
-            proposal = _proposal(file, settings)
+            try:
+                proposal = _proposal(file, settings)
+            except SourceError as error:
+                # Nothing of it can be read as it is: what it is or how it is written has to be said first.
+                say_error(str(error))
+                return Exit.PAUSE
             names = list(proposal.fitting)
             if not names:
                 return _propose(file, proposal, target)

@@ -98,7 +98,7 @@ def _folder(path: Path) -> Kind:
     return Kind(f"a folder with {shown}", step)
 
 
-def _archive(path: Path) -> Kind:
+def _archive(path: Path) -> Kind | None:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -113,14 +113,24 @@ def _archive(path: Path) -> Kind:
     if broken is not None:
         return Kind(f"a damaged zip archive ({broken} does not match its checksum)", "fetch it again")
     if any(name.startswith("xl/") for name in names):
-        step = (
-            "save the sheet as CSV (UTF-8); label workbooks of ours go to annotation.labels.files as they are"
-        )
-        return Kind("an Excel workbook", step)
+        return _labels_of_ours(path)
     if any(name.startswith("word/") for name in names):
         return Kind("a Word document", "export what it holds as CSV")
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return Kind(f"a zip archive with {shown}", "unpack it and name the file inside")
+
+
+def _labels_of_ours(path: Path) -> Kind | None:
+    """Tell a workbook of our own labelling rounds from one whose rows a layout may describe."""
+    from openpyxl import load_workbook
+
+    try:
+        titles = load_workbook(path, read_only=True).sheetnames
+    except (KeyError, ValueError, zipfile.BadZipFile):
+        return Kind("a workbook that cannot be read", "save it again as .xlsx, or as CSV (UTF-8)")
+    if titles == ["labels", "rubric"]:
+        return Kind("a workbook of labels of ours", "name it under annotation.labels.files as it is")
+    return None
 
 
 def _yaml(text: str) -> str:

@@ -11,8 +11,11 @@ from judge_calibration.options.base import Options
 Kind = Literal["pairs", "verdicts", "labels"]
 """What a row of the file is: a pair to be judged, a verdict that was given, or a person's label."""
 
-Format = Literal["auto", "csv", "tsv", "jsonl", "json", "parquet"]
-"""How the file is written; ``auto`` goes by its name (``.csv``, ``.jsonl.gz``, ...)."""
+Format = Literal["auto", "csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
+"""How the file is written; ``auto`` goes by its name (``.csv``, ``.jsonl.gz``, ``.xlsx``, ...).
+
+Whether a file of ``json`` or ``jsonl`` is one document or one a line, its content says.
+"""
 
 OrderMode = Literal["identity", "shown"]
 """What a verdict names.
@@ -209,11 +212,26 @@ class Conversation(Options):
     a: FieldFrom
     b: FieldFrom
     a_is: Literal["A", "chosen"] = "A"
-    form: Literal["messages", "transcript"] = "messages"
-    """``messages``: a list of {role, content}; ``transcript``: one text with a marker before each turn."""
+    form: Literal["messages", "transcript", "turns"] = "messages"
+    """How a conversation is written.
+
+    ``messages``
+        A list of {role, content}.
+    ``transcript``
+        One text with a marker before each turn.
+    ``turns``
+        The answers alone, one a turn; ``asked`` has the questions, as many.
+    """
+    asked: FieldFrom | None = Field(default=None, description="form turns: the list of questions")
     turns: FieldFrom | None = Field(default=None, description="how many of the first turns count")
     user_marker: str = "\n\nHuman: "
     assistant_marker: str = "\n\nAssistant: "
+
+    @model_validator(mode="after")
+    def _questions_of_turns(self) -> Conversation:
+        if (self.form == "turns") != (self.asked is not None):
+            raise ValueError("`asked` names the questions of form turns, and of no other form")
+        return self
 
 
 class Rules(Options):
@@ -221,7 +239,8 @@ class Rules(Options):
 
     empty_response: Literal["refuse", "keep", "drop"] = "refuse"
     response_no_text: Literal["refuse", "drop"] = "refuse"
-    """A null, a boolean or a number in place of an answer. ``drop`` leaves the pair out and counts it."""
+    """A null, a boolean or a number in place of an answer or of one turn of it. ``drop`` leaves the pair out and
+    counts it."""
     identical_responses: Literal["keep", "unlabel", "drop", "refuse"] = "keep"
     """Byte-identical answers. ``keep`` makes them an identity pair, so that they never enter A, phi or T."""
     repeated_rows: Literal["refuse", "merge", "merge_unlabel", "majority"] = "refuse"
@@ -253,6 +272,7 @@ class Layout(Options):
     delimiter: str | None = Field(default=None, min_length=1, max_length=1)
     quoting: bool = Field(default=True, description="CSV and TSV: fields may stand in double quotes")
     records: str | None = Field(default=None, description="JSON: dotted path to the list of records")
+    sheet: str | None = Field(default=None, description="workbooks: the sheet, where there are several")
     licence: str | None = None
     reference_kind: Literal["human", "ai", "benchmark", "constructed"] | None = None
     language: str | None = None

@@ -51,6 +51,17 @@ class CodeTable:
         if self._numeric:
             listed.append(f"a number from {self._numeric.lowest} to {self._numeric.highest}")
         self.wanted = "one of " + ", ".join(listed)
+        self._known = [code for code in self._meanings if code]
+
+    def told(self, value: Any) -> str:
+        """Return a value that no list names as a message shows it, with the code that it is nearly.
+
+        Examples
+        --------
+        >>> CodeTable(Codes(A=("A",), TIE=("Tie",))).told("tie.")
+        "'tie.' (is 'Tie' meant? codes are compared letter by letter)"
+        """
+        return show(value) + nearly(value, self._known)
 
     def meaning(self, value: Any) -> str:
         """Return the meaning of one value."""
@@ -62,6 +73,19 @@ class CodeTable:
                     return self._numeric.low
                 return _OTHER[self._numeric.low] if number > self._numeric.tie_to else "TIE"
         return found
+
+
+def nearly(value: Any, known: Sequence[str | None]) -> str:
+    """Return which code a value is but for case, brackets and full stops; nothing if it is none."""
+    if not isinstance(value, str):
+        return ""
+    plain = _plain(value)
+    close = next((code for code in known if code and plain and _plain(code) == plain), None)
+    return f" (is {close!r} meant? codes are compared letter by letter)" if close else ""
+
+
+def _plain(text: str) -> str:
+    return text.casefold().strip(" .:;!*'\"`[](){}<>\t\n\r")
 
 
 def lookup(codes: Sequence[Scalar], others: Sequence[Scalar]) -> dict[str | None, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
@@ -16,9 +17,16 @@ Row = tuple[int, dict[str, Any]]
 
 
 def expand_blocks(
-    blocks: Iterable[Block], steps: tuple[Expand, ...], file: str, problems: Problems
+    blocks: Iterable[Block],
+    steps: tuple[Expand, ...],
+    file: str,
+    problems: Problems,
+    notes: Counter[str] | None = None,
 ) -> Iterator[Block]:
-    """Yield the blocks with every record laid out by the described steps, in their order."""
+    """Yield the blocks with every record laid out by the described steps, in their order.
+
+    Records that give no row, such as a single answer to a question, are counted in `notes`.
+    """
     if not steps:
         yield from blocks
         return
@@ -26,7 +34,7 @@ def expand_blocks(
         (row, record) for block in blocks for row, record in zip(block.rows, records_of(block), strict=True)
     )
     for step in steps:
-        rows = _STEPS[step.kind](rows, step, file, problems)
+        rows = _laid_out(rows, step, file, problems, Counter() if notes is None else notes)
     numbers: list[int] = []
     records: list[dict[str, Any]] = []
     for row, record in rows:
@@ -37,6 +45,20 @@ def expand_blocks(
             numbers, records = [], []
     if numbers:
         yield RecordBlock(numbers, records)
+
+
+def _laid_out(
+    rows: Iterator[Row], step: Expand, file: str, problems: Problems, notes: Counter[str]
+) -> Iterator[Row]:
+    if step.kind == "grouped":
+        yield from _grouped(rows, step, file, problems, notes)
+        return
+    for item in rows:
+        none = True
+        for row in _STEPS[step.kind](iter([item]), step, file, problems):
+            none = False
+            yield row
+        notes["records_without_a_row"] += none
 
 
 def _get(record: dict[str, Any], name: str) -> Any:
@@ -97,12 +119,16 @@ def _pairs_of_scored(
     items: list[tuple[Any, Any, Any]],
     record: dict[str, Any],
     row: int,
-    column: str,
+    columns: tuple[str, str],
     file: str,
     problems: Problems,
 ) -> Iterator[Row]:
+    text_column, column = columns
     scored = []
     for text, score, who in items:
+        if text is ABSENT:
+            problems.add(file, row, text_column, "no such field", "an answer")
+            return
         number = as_number(score)
         if number is None:
             problems.add(file, row, column, show(None if score is ABSENT else score), "a number as score")
@@ -138,22 +164,30 @@ def _scored(rows: Iterator[Row], step: Expand, file: str, problems: Problems) ->
             )
             for item in found or []
         ]
-        yield from _pairs_of_scored(items, record, row, f"{name}.{step.score}", file, problems)  # type: ignore[arg-type]
+        columns = (f"{name}.{step.text}", f"{name}.{step.score}")
+        yield from _pairs_of_scored(items, record, row, columns, file, problems)  # type: ignore[arg-type]
 
 
-def _grouped(rows: Iterator[Row], step: Expand, file: str, problems: Problems) -> Iterator[Row]:
+def _grouped(
+    rows: Iterator[Row], step: Expand, file: str, problems: Problems, notes: Counter[str]
+) -> Iterator[Row]:
     """Bring together the records of one question wherever they stand in the file."""
     groups: dict[str, list[Row]] = {}
     for row, record in rows:
-        key = json.dumps([_json_safe(_get(record, name)) for name in step.by], sort_keys=True)
-        groups.setdefault(key, []).append((row, record))
+        values = [_json_safe(_get(record, name)) for name in step.by]
+        if all(value is None for value in values):
+            problems.add(file, row, ", ".join(step.by), "nothing", "what the answers to one question share")
+            continue
+        groups.setdefault(json.dumps(values, sort_keys=True), []).append((row, record))
     for members in groups.values():
         row, first = members[0]
+        notes["records_without_a_row"] += len(members) == 1
         items = [
             tuple(_get(record, path) if path else ABSENT for path in (step.text, step.score, step.who))
             for _, record in members
         ]
-        yield from _pairs_of_scored(items, first, row, step.score or "score", file, problems)  # type: ignore[arg-type]
+        columns = (step.text or "text", step.score or "score")
+        yield from _pairs_of_scored(items, first, row, columns, file, problems)  # type: ignore[arg-type]
 
 
 def _edges(rows: Iterator[Row], step: Expand, file: str, problems: Problems) -> Iterator[Row]:
@@ -199,7 +233,6 @@ _STEPS = {
     "elements": _elements,
     "chosen_rejected": _chosen_rejected,
     "scored": _scored,
-    "grouped": _grouped,
     "edges": _edges,
     "orders": _orders,
 }

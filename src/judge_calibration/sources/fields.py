@@ -13,7 +13,7 @@ from judge_calibration.options.layout import FieldFrom
 from judge_calibration.sources.files import OpenFile
 from judge_calibration.sources.problems import Problems, show
 from judge_calibration.sources.records import ABSENT, Block, unknown_column
-from judge_calibration.text import canonical_json, to_storable
+from judge_calibration.text import canonical_json, from_storable, to_storable
 
 CHAT_ROLES = {
     "human": "user",
@@ -38,10 +38,14 @@ class Reader:
         self._seen: dict[str, bool] = {}
         self._names: dict[str, None] = {}
         self._absent: set[str] = set()
+        self._fields: dict[str, FieldFrom] = {}
+        self._any_of: dict[frozenset[str], None] = {}
+        self._met: set[str] = set()
 
     def present(self, fields: Mapping[str, FieldFrom], block: Block) -> dict[str, FieldFrom]:
         """Return the described fields without the optional ones whose column this block lacks."""
         self._names.update(dict.fromkeys(_names_of(block)))
+        self._fields |= fields
         found = {}
         for name, field in fields.items():
             if field.optional and field.column is not None and self._find(field.column, block) is None:
@@ -79,7 +83,7 @@ class Reader:
             return self._column(field.column, block, field.optional)
         if field.file is not None:
             found = re.search(field.file, self.file.given.replace("\\", "/"))
-            if not found:
+            if not found and not field.optional:
                 self.problems.add(
                     self.file.given,
                     None,
@@ -87,6 +91,7 @@ class Reader:
                     "a path that does not fit",
                     f"a path that matches {field.file}",
                 )
+                self.problems.advise(self._instead_of_path(field))
             return [(found.group(1) if found.groups() else found.group()) if found else None] * size
         if field.join:
             parts = [self.values(part, block) for part in field.join]
@@ -95,9 +100,18 @@ class Reader:
                 rows = (tuple(value for value in row if value not in (None, "")) for row in rows)  # type: ignore[assignment]
             return [_join(row, field.separator) for row in rows]
         if field.any_of:
-            parts = [self.values(part, block) for part in field.any_of]
+            # No single one of them is needed.
+            loose = [part.model_copy(update={"optional": True}) for part in field.any_of]
+            names = frozenset(part.column for part in loose if part.column is not None)
+            if len(names) == len(loose):
+                self._any_of[names] = None
+            parts = [self.values(part, block) for part in loose]
             return [next((v for v in row if v is not None), None) for row in zip(*parts, strict=True)]
         return [field.const] * size
+
+    def _instead_of_path(self, field: FieldFrom) -> str:
+        name = next((name for name, origin in self._fields.items() if _holds(origin, field)), "FIELD")
+        return f"say what the path does not tell: `set: {{fields: {{{name}: {{const: VALUE}}}}}}`"
 
     def _find(self, name: str, block: Block) -> list[Any] | None:
         values = block.column(name)
@@ -112,6 +126,8 @@ class Reader:
 
     def _column(self, name: str, block: Block, optional: bool) -> list[Any]:
         values = self._find(name, block)
+        if values is not None:
+            self._met.add(name)
         self._seen[name] = self._seen.get(name, False) or values is not None or optional
         if values is None:
             return [None] * len(block.rows)
@@ -132,11 +148,30 @@ class Reader:
 
     def note_missing_columns(self) -> None:
         """Note each described column that no row of the file has (called when the file has been read)."""
-        for name, seen in self._seen.items():
-            if not seen:
-                self.problems.add_absent_column(
-                    self.file.given, name, unknown_column(name, list(self._names))
-                )
+        lacking = [name for name, seen in self._seen.items() if not seen]
+        lacking += [min(names) for names in self._any_of if not names & self._met]
+        # Where a whole mapping is absent, it is named, and not everything that should stand in it.
+        for name in self._outermost(lacking):
+            readers = [
+                field
+                for field, origin in self._fields.items()
+                if any(column == name or column.startswith(f"{name}.") for column in columns_of(origin))
+            ]
+            # What was found of a value that is made of the column was told of each row; its cause is this.
+            consequences = [*readers, *(self._fields[field].column or field for field in readers)]
+            self.problems.add_absent_column(
+                self.file.given, name, unknown_column(name, list(self._names)), consequences
+            )
+            for field in readers:
+                if self._fields[field].column == name:
+                    self.problems.advise(
+                        f"name the column that holds it: `set: {{fields: {{{field}: NAME}}}}`"
+                    )
+                if field == "order":
+                    self.problems.advise(
+                        "if the file does not tell which answer was shown first: "
+                        "`set: {fields: {order: {const: AB}}, order_recorded: false}`"
+                    )
         # An optional column under a misspelt name would be left out without a word.
         absent = [name for name in self._absent if name not in self._names]
         for name in self.unread_columns():
@@ -150,13 +185,27 @@ class Reader:
                     f"'{close[0]}' if that is meant, else a name less like it",
                 )
 
+    def _outermost(self, names: list[str]) -> list[str]:
+        found: dict[str, None] = {}
+        for name in names:
+            head = name.split(".")[0]
+            whole = "." in name and head not in self._names and name not in self._names
+            found[head if whole else name] = None
+        return list(found)
+
     # -- texts ----------------------------------------------------------------------------------------
 
     def texts(self, field: FieldFrom, block: Block, column: str) -> list[str | None]:
         """Return texts that are shown to judges: text as it is, chat messages as JSON; else a problem."""
         out: list[str | None] = []
         add = self.problems.add
-        for row, value in zip(block.rows, self.values(field, block), strict=True):
+        values = self.values(field, block)
+        for part in field.join:
+            for number, value in enumerate(self.values(part, block)):
+                if value is not None and not isinstance(value, str):
+                    add(self.file.given, block.rows[number], _name(part, column), show(value), "text")
+                    values[number] = ""
+        for row, value in zip(block.rows, values, strict=True):
             if type(value) is str:
                 out.append(value if value.isascii() else to_storable(value))
             elif isinstance(value, (list, dict)):
@@ -200,6 +249,16 @@ class Reader:
                 self.problems.add(self.file.given, row, _name(field, column), show(value), "a number")
             out.append(number)
         return out
+
+
+def columns_of(field: FieldFrom) -> set[str]:
+    """Return the columns that a value is made of."""
+    inner = [columns_of(part) for part in (*field.join, *field.any_of)]
+    return set().union(*inner) | ({field.column} if field.column is not None else set())
+
+
+def _holds(field: FieldFrom, part: FieldFrom) -> bool:
+    return field is part or any(_holds(inner, part) for inner in (*field.join, *field.any_of))
 
 
 def _name(field: FieldFrom, column: str) -> str:
@@ -308,6 +367,40 @@ def read_messages(value: Any) -> list[dict[str, str]]:
     return messages
 
 
+class NoTextError(ValueError):
+    """A turn of a conversation is null, a boolean or a number in place of a text."""
+
+
+def read_turns(questions: Any, answers: Any) -> list[dict[str, str]]:
+    """Return the conversation of a list of questions and a list of answers, side by side.
+
+    Raises
+    ------
+    ValueError
+        If they are no lists of one length.
+    NoTextError
+        If a turn is no text.
+
+    Examples
+    --------
+    >>> [turn["role"] for turn in read_turns(["Hi", "And?"], ["Ho", "So."])]
+    ['user', 'assistant', 'user', 'assistant']
+    """
+    for value in (questions, answers):
+        if not isinstance(value, (list, tuple)) or not value:
+            raise ValueError(f"{show(value)} as a list of turns")
+    if len(questions) != len(answers):
+        raise ValueError(f"{len(questions)} questions and {len(answers)} answers")
+    messages = []
+    for number, turn in enumerate(zip(questions, answers, strict=True), start=1):
+        for role, text in zip(("user", "assistant"), turn, strict=True):
+            if not isinstance(text, str):
+                what = "question" if role == "user" else "answer"
+                raise NoTextError(f"{what} {number} is {show(text)}")
+            messages.append({"role": role, "content": to_storable(text)})
+    return messages
+
+
 def as_question(messages: list[dict[str, str]]) -> str:
     """Return messages as the column `question` holds them: a single user message as its text, else JSON.
 
@@ -397,4 +490,4 @@ def has_entities(text: str) -> bool:
 
 def unescape(text: str) -> str:
     """Return the text with HTML entities as the characters that they stand for."""
-    return to_storable(html.unescape(text)) if "&" in text else text
+    return to_storable(html.unescape(from_storable(text))) if "&" in text else text

@@ -22,7 +22,44 @@ from typing import IO, Any, cast
 
 from judge_calibration.errors import JudgeCalibrationError
 
-_COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+def _open_zst(path: Path, mode: str) -> IO[bytes]:
+    """Open a Zstandard file; Arrow brings the codec, which Python lacks before 3.14."""
+    import pyarrow as pa
+
+    return io.BufferedReader(_Stream(pa.input_stream(str(path), compression="zstd")))
+
+
+class _Stream(io.RawIOBase):
+    """An Arrow stream as Python's own, to be read once from its start."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        import pyarrow as pa
+
+        try:
+            piece = self._stream.read(len(buffer))
+        except pa.ArrowException as error:
+            raise OSError(str(error)) from error
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+_COMPRESSED: dict[str, Callable[..., Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": _open_zst,
+}
 _FORMATS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -31,6 +68,8 @@ _FORMATS = {
     ".json": "json",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
 }
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -151,7 +190,7 @@ def format_of(name: str) -> str | None:
 
     Examples
     --------
-    >>> format_of("a=1,b.csv.gz"), format_of("pairs.xlsx")
+    >>> format_of("a=1,b.csv.gz"), format_of("pairs.ods")
     ('csv', None)
     """
     path = PurePosixPath(name)

@@ -96,7 +96,7 @@ class LabelBuilder:
         self.reader.note_missing_columns()
         if not self._frames:
             return pd.DataFrame()
-        frame = pd.concat(self._frames, ignore_index=True)
+        frame = self.problems.sound(pd.concat(self._frames, ignore_index=True), self.file.given)
         key = ["pair_id", "attribute", "annotator_id", "stage"]
         repeated = frame[frame.duplicated(key, keep=False)]
         drop: list[int] = []

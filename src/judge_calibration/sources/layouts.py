@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from judge_calibration.options.faults import faults_of
 from judge_calibration.options.layout import Layout, SourceFile
+from judge_calibration.sources.files import format_of
 from judge_calibration.sources.problems import Problems
 
 _FOLDER = files("judge_calibration.sources") / "layouts"
@@ -59,6 +60,25 @@ def resolve_layout(source: SourceFile, problems: Problems) -> Layout | None:
                 f"layout '{source.layout}' for {source.path}", None, where, fault.found, fault.wanted
             )
         return None
+
+
+def written_as(layout: Layout, name: str) -> Layout:
+    """Return the layout with the format that a file's name tells, where the same rows are written otherwise.
+
+    A public data set is met as Parquet, JSON lines and CSV alike. Whether JSON is a list or one object a line
+    is left to its content.
+
+    Examples
+    --------
+    >>> written_as(load_layout("rewardbench"), "filtered.jsonl.gz").format
+    'jsonl'
+    >>> written_as(load_layout("shp"), "train.json").format
+    'jsonl'
+    """
+    named = format_of(name)
+    if named is None or layout.format == "auto" or {named, layout.format} <= {"json", "jsonl"}:
+        return layout
+    return layout.model_copy(update={"format": named})
 
 
 def _description(source: SourceFile, problems: Problems) -> dict[str, Any] | None:

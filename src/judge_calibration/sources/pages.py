@@ -28,7 +28,7 @@ def page_of(layout: Layout) -> str:
     )
     facts = [
         ("Rows are", layout.kind),
-        ("Format", "by the file's name" if layout.format == "auto" else layout.format),
+        ("Format", _format(layout)),
         ("Licence", layout.licence or "not stated by the layout; set it with `set: {licence: ...}`"),
         ("References", f"made by: {layout.reference_kind}" if layout.reference_kind else "none declared"),
         ("Order", _ORDER[layout.order_mode]),
@@ -42,6 +42,8 @@ def page_of(layout: Layout) -> str:
         lines += [f"| shown first, second | {_told(layout.shown.first)}, {_told(layout.shown.second)} |"]
     if layout.conversation:
         sides = f"{_told(layout.conversation.a)} and {_told(layout.conversation.b)}"
+        if layout.conversation.asked:
+            sides += f", answers to {_told(layout.conversation.asked)},"
         lines += [f"| question, answers | what {sides} share at their start; the rest of each |"]
     lines += [f"| (rows) | {_expansion(step.kind, step.columns or step.by)} |" for step in layout.expand]
     lines += _codes("Labels and verdicts", layout.codes) + _codes("Reference labels", layout.reference_codes)
@@ -68,6 +70,14 @@ def page_of(layout: Layout) -> str:
     if layout.notes:
         lines += ["", "## Mind", "", *(f"- {note}" for note in layout.notes)]
     return "\n".join(lines) + "\n"
+
+
+def _format(layout: Layout) -> str:
+    return (
+        "by the file's name"
+        if layout.format == "auto"
+        else f"{layout.format}, unless the file's name says another"
+    )
 
 
 def _told(field: FieldFrom) -> str:

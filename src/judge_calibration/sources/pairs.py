@@ -10,8 +10,9 @@ import pandas as pd
 
 from judge_calibration.options.layout import Conversation, FieldFrom, Layout, VoteCodes
 from judge_calibration.schemas import STAKES
-from judge_calibration.sources.codes import NONE, UNKNOWN, CodeTable, code_key, lookup
+from judge_calibration.sources.codes import NONE, UNKNOWN, CodeTable, code_key, lookup, nearly
 from judge_calibration.sources.fields import (
+    NoTextError,
     Reader,
     as_answer,
     as_question,
@@ -19,6 +20,7 @@ from judge_calibration.sources.fields import (
     part_ways,
     read_messages,
     read_transcript,
+    read_turns,
     unescape,
 )
 from judge_calibration.sources.files import OpenFile
@@ -270,36 +272,43 @@ class PairBuilder:
         return out
 
     def _conversations(self, conversation: Conversation, block: Block) -> Texts:
-        read: Callable[[Any], list[dict[str, str]]] = read_messages
-        if conversation.form == "transcript":
-            read = _transcript_reader(conversation)
         sides = (self.reader.values(conversation.a, block), self.reader.values(conversation.b, block))
+        asked = (
+            self.reader.values(conversation.asked, block) if conversation.asked else [None] * len(block.rows)
+        )
+        read = _conversation_reader(conversation)
         turns = self.reader.numbers(conversation.turns, block, "turns")
+        drop = self.layout.rules.response_no_text == "drop"
         out: Texts = ([], [], [])
-        for number, (row, *pair) in enumerate(zip(block.rows, *sides, strict=True)):
+        for number, (row, questions, *pair) in enumerate(zip(block.rows, asked, *sides, strict=True)):
             new: tuple[Any, Any, Any] = (None, None, None)
             try:
                 count = turns[number]
                 end = None if count is None else 2 * int(count)
-                shared, rest_a, rest_b = part_ways(*(read(value)[:end] for value in pair))
+                shared, rest_a, rest_b = part_ways(*(read(value, questions)[:end] for value in pair))
                 if not shared:
                     raise ValueError("two conversations that share no first turn")
                 if {rest_a[-1]["role"], rest_b[-1]["role"]} != {"assistant"}:
                     raise ValueError("a conversation that does not end in an answer")
                 self._blank_turns[number] = any(not rest[-1]["content"].strip() for rest in (rest_a, rest_b))
                 new = (as_question(shared), as_answer(rest_a), as_answer(rest_b))
+            except NoTextError as error:
+                if drop:
+                    self._no_text[number] = True
+                else:
+                    self._refuse_conversation(row, conversation, error)
             except ValueError as error:
-                column = f"{conversation.a.column}/{conversation.b.column}"
-                self.problems.add(
-                    self.file.given,
-                    row,
-                    column,
-                    str(error),
-                    "two conversations that start alike and end in answers",
-                )
+                self._refuse_conversation(row, conversation, error)
             for column_values, value in zip(out, new, strict=True):
                 column_values.append(value)
         return out
+
+    def _refuse_conversation(self, row: int, conversation: Conversation, error: ValueError) -> None:
+        columns = [field.column for field in (conversation.asked, conversation.a, conversation.b) if field]
+        wanted = "two conversations that start alike and end in answers"
+        if isinstance(error, NoTextError):
+            wanted += " (or `rules: {response_no_text: drop}`)"
+        self.problems.add(self.file.given, row, "/".join(str(name) for name in columns), str(error), wanted)
 
     def _labels(self, block: Block) -> list[str | None]:
         if "label" not in self.fields or self._codes is None:
@@ -397,7 +406,9 @@ class PairBuilder:
         for i, row in enumerate(block.rows):
             if first[i] is None or second[i] is None or first[i] == second[i]:
                 found = f"{show(first[i])} and {show(second[i])}"
-                self.problems.add(self.file.given, row, "candidate_a", found, "two candidates' names")
+                self.problems.add(
+                    self.file.given, row, "candidate_a/candidate_b", found, "two candidates' names"
+                )
             elif str(first[i]) > str(second[i]):
                 a[i], b[i] = b[i], a[i]
                 first[i], second[i] = second[i], first[i]
@@ -519,7 +530,7 @@ class PairBuilder:
         self.reader.note_missing_columns()
         if not self._frames:
             return pd.DataFrame()
-        frame = pd.concat(self._frames, ignore_index=True)
+        frame = self.problems.sound(pd.concat(self._frames, ignore_index=True), self.file.given)
         self._frames = []
         return self._resolve_repeated(frame)
 
@@ -561,6 +572,12 @@ class PairBuilder:
         return frame.drop(index=drop).reset_index(drop=True)
 
 
+CODES = "say what other values mean: `set: {codes: {A: [...], B: [...], TIE: [...]}}`"
+ORDERS = (
+    "say what other values mean: `set: {order_codes: {AB: [...], BA: [...]}}` (AB shows candidate A first)"
+)
+
+
 def read_labels_of(
     values: list[Any], orders: list[Any], codes: CodeTable, rows: list[int], file: str, column: str,
     problems: Problems,
@@ -574,7 +591,8 @@ def read_labels_of(
         if meaning == UNKNOWN:
             meaning = codes.meaning(value)
             if meaning == UNKNOWN:
-                problems.add(file, row, column, show(value), codes.wanted)
+                problems.add(file, row, column, codes.told(value), codes.wanted)
+                problems.advise(CODES)
                 out.append(None)
                 continue
             cache[key] = meaning
@@ -596,15 +614,22 @@ def read_orders(
         key = code_key(value)
         if key not in table:
             problems.add(
-                reader.file.given, row, field.column or "order", show(value),
+                reader.file.given, row, field.column or "order", show(value) + nearly(value, list(table)),
                 "an order: one of " + ", ".join(str(code) for code in table),
             )  # fmt: skip
+            problems.advise(ORDERS)
         out.append("AB" if table.get(key, True) else "BA")
     return out
 
 
-def _transcript_reader(conversation: Conversation) -> Callable[[Any], list[dict[str, str]]]:
-    def read(value: Any) -> list[dict[str, str]]:
+def _conversation_reader(conversation: Conversation) -> Callable[[Any, Any], list[dict[str, str]]]:
+    """Return what reads one side's conversation, given the questions where they stand apart."""
+    if conversation.form == "messages":
+        return lambda value, _: read_messages(value)
+    if conversation.form == "turns":
+        return lambda value, questions: read_turns(questions, value)
+
+    def read(value: Any, _: Any) -> list[dict[str, str]]:
         if not isinstance(value, str):
             raise ValueError(show(value))
         return read_transcript(value, conversation.user_marker, conversation.assistant_marker)

@@ -10,41 +10,74 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+import yaml
 from pydantic import ValidationError
 
 from judge_calibration.errors import OptionsError
 from judge_calibration.options.faults import problems_of
 from judge_calibration.options.layout import FieldFrom, Layout
 from judge_calibration.sources.expand import expand_blocks
+from judge_calibration.sources.fields import _walk
 from judge_calibration.sources.files import OpenFile, expand_path, open_file
-from judge_calibration.sources.layouts import layout_names, load_layout
+from judge_calibration.sources.layouts import layout_names, load_layout, written_as
 from judge_calibration.sources.problems import Problems, show
-from judge_calibration.sources.records import RecordBlock, read_blocks, records_of
+from judge_calibration.sources.records import ABSENT, RecordBlock, read_blocks, records_of
 
 _LOOKED_AT = 500
 _OPEN = "'?'"
-_WRITTEN = ("delimiter", "encoding", "format", "quoting")
+_WRITTEN = ("delimiter", "encoding", "format", "quoting", "records", "sheet")
 """Settings that say how a file is written, and so help to look at it."""
-_SIDES = (("_a", "_b"), ("_1", "_2"), ("_A", "_B"), ("_0", "_1"), ("A", "B"), ("1", "2"))
-_STEMS = ("response", "answer", "output", "completion", "candidate_answer", "reply", "text")
+_SIDES = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("x", "y"))
+_STEMS = ("response", "answer", "output", "completion", "candidate_answer", "reply", "generation", "text")
+_NO_ANSWERS = (
+    "model",
+    "generator",
+    "winner",
+    "score",
+    "id",
+    "name",
+    "rank",
+    "rating",
+    "label",
+    "n",
+    "tokens",
+)
 _NAMES = {
-    "question": ("question", "prompt", "instruction", "query", "input", "task"),
+    "question": (
+        "question", "prompt", "instruction", "query", "input", "task", "messages", "user_prompt", "post",
+    ),
     "chosen": ("chosen", "preferred", "winner_response"),
     "rejected": ("rejected", "dispreferred", "loser_response"),
     "pair_id": ("pair_id", "id", "question_id", "item_id", "uid", "idx"),
     "domain": ("domain", "category", "subset", "task_type"),
-    "label": ("label", "reference_label", "winner", "preference", "human_label", "labels", "choice"),
+    "label": (
+        "label", "reference_label", "winner", "preference", "human_label", "labels", "choice", "gold_label",
+        "gold", "better", "best", "vote",
+    ),
     "judge_id": ("judge_id", "judge", "judge_model", "annotator", "grader", "model"),
     "order": ("order", "swap", "swapped", "position"),
     "verdict": ("verdict", "decision", "judgment", "judgement", "winner", "preference", "choice"),
     "repetition": ("repetition", "repeat", "run", "trial", "epoch"),
     "protocol": ("protocol", "strategy", "prompt_name", "template"),
     "temperature": ("temperature",),
+    "reference_label": ("reference_label", "gold_label", "human_label", "gold", "label", "reference"),
+}  # fmt: skip
+_TEXTS = ("question", "response_a", "response_b")
+_HOW = {
+    "order": "if the log does not tell which answer was shown first, write `order: {const: AB}` and "
+    "`order_recorded: false`; then nothing that needs both orders is computed",
+    "pair_id": "if there is none, put `question`, `response_a` and `response_b` in its place: pairs are then "
+    "named by their texts",
+    "judge_id": "if there is one judge, write `judge_id: {const: ITS NAME}`",
+    "label": "if there is none, take the line and `codes` out",
 }
+"""What to do where a column is not recognised, beside naming it."""
+_PLAIN = re.compile(r"[A-Za-z_][\w.-]*( [\w.-]+)*")
+_DEEPEST, _LONGEST_LIST, _MOST = 6, 4, 200
 
 
 class Proposal(NamedTuple):
@@ -94,11 +127,14 @@ def propose_layout(path: str, settings: Mapping[str, Any] | None = None) -> Prop
     with open_file(expand_path(path)[0]) as file:
         written = {name: value for name, value in (settings or {}).items() if name in _WRITTEN}
         layout = _proposed(written)
-        fitting = [
-            name for name in layout_names() if _fits(load_layout(name).model_copy(update=written), file)
-        ]
+        fitting = [name for name in layout_names() if _fits(_tried(name, written, file), file)]
+        if fitting:  # which says where the records are
+            layout, problems = _tried(fitting[0], written, file), Problems()
         records = list(islice(_records(file, layout, problems), _LOOKED_AT))
-    problems.raise_any("correct the file, or say how it is written: format, encoding, delimiter, records")
+    problems.raise_any(
+        "correct the file, or say how it is written: "
+        "`--set format=...,encoding=...,delimiter=...,records=...,sheet=...`"
+    )
     names = _columns(records)
     fitting.sort(key=lambda name: -_read_by(load_layout(name), names))
     remarks = [f"{len(records)} rows were looked at; the columns are {', '.join(names)}."]
@@ -110,6 +146,13 @@ def propose_layout(path: str, settings: Mapping[str, Any] | None = None) -> Prop
     text, open_questions = _describe(records, names)
     text = "".join(f"{name}: {json.dumps(value)}\n" for name, value in written.items()) + text
     return Proposal([], text, [*remarks, *open_questions])
+
+
+def _tried(name: str, written: Mapping[str, Any], file: OpenFile) -> Layout:
+    layout = load_layout(name)
+    if "format" not in written:
+        layout = written_as(layout, file.name)
+    return layout.model_copy(update=written)
 
 
 def _proposed(written: Mapping[str, Any]) -> Layout:
@@ -147,7 +190,7 @@ def _fits_columns(layout: Layout, file: OpenFile, generic: bool) -> bool:
         return False
     wanted = [field for field in _fields(layout) if field.column is not None and not field.optional]
     found = [_has(block, field.column or "") for field in wanted]
-    in_path = [field.file for field in layout.fields.values() if field.file]
+    in_path = [field.file for field in layout.fields.values() if field.file and not field.optional]
     if not all(re.search(pattern, file.given.replace("\\", "/")) for pattern in in_path):
         return False
     # Two common names are no evidence, unless the file has no other column.
@@ -166,7 +209,8 @@ def _has(block: Any, name: str) -> bool:
 def _fields(layout: Layout) -> list[FieldFrom]:
     fields = list(layout.fields.values())
     if layout.conversation:
-        fields += [layout.conversation.a, layout.conversation.b]
+        talk = layout.conversation
+        fields += [field for field in (talk.a, talk.b, talk.asked) if field]
     if layout.shown:
         fields += [layout.shown.first, layout.shown.second]
     if layout.votes:
@@ -187,22 +231,73 @@ def _columns(records: list[dict[str, Any]]) -> list[str]:
     return [name for name in names if not name.startswith("_")]
 
 
+def _leaves(records: list[dict[str, Any]]) -> list[str]:
+    """Return the dotted paths of all single values in the records; chat messages are one value."""
+    paths: dict[str, None] = {}
+    for record in records:
+        for name, value in record.items():
+            if not name.startswith("_"):
+                paths.update(dict.fromkeys(_ends(name, value, _DEEPEST)))
+    return list(paths)[:_MOST]
+
+
+def _ends(path: str, value: Any, depth: int) -> Iterator[str]:
+    inner: list[tuple[str, Any]] = []
+    if isinstance(value, dict) and not _is_message(value):
+        inner = [(name, part) for name, part in value.items() if "." not in name]
+    elif isinstance(value, list) and len(value) <= _LONGEST_LIST and not any(map(_is_message, value)):
+        inner = [(str(place), part) for place, part in enumerate(value)]
+    if not inner or not depth:
+        yield path
+        return
+    for name, part in inner:
+        yield from _ends(f"{path}.{name}", part, depth - 1)
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and ({"role", "content"} <= set(value) or {"from", "value"} <= set(value))
+
+
+def _value(record: dict[str, Any], path: str) -> Any:
+    value = record[path] if path in record else _walk(record, path.split("."))
+    return None if value is ABSENT else value
+
+
+def _named(paths: list[str], words: tuple[str, ...]) -> str | None:
+    """Return the path that is called by one of the words: by its end, else by a part of it."""
+    for at_the_end in (True, False):
+        for word in words:
+            found = [path for path in paths if word in _parts(path, at_the_end)]
+            if found:
+                return min(found, key=lambda path: path.count("."))
+    return None
+
+
+def _parts(path: str, at_the_end: bool) -> list[str]:
+    parts = [path.lower(), *path.lower().split(".")]
+    return [parts[0], parts[-1]] if at_the_end else parts
+
+
 def _describe(records: list[dict[str, Any]], names: list[str]) -> tuple[str, list[str]]:
-    lower = {name.lower(): name for name in names}
-    found = {
-        field: next((lower[word] for word in words if word in lower), None) for field, words in _NAMES.items()
-    }
-    sides = _answer_columns(names)
-    is_log = found["judge_id"] is not None and found["verdict"] is not None and found["judge_id"] != "model"
+    paths = _leaves(records) or names
+    found = {field: _named(paths, words) for field, words in _NAMES.items()}
+    judge, verdict = found["judge_id"], found["verdict"]
+    is_log = bool(judge and verdict) and judge.split(".")[-1].lower() != "model"  # type: ignore[union-attr]
+    sides = _answer_columns(paths, records)
     fields: dict[str, str | None] = {"question": found["question"]}
     if found["chosen"] and found["rejected"]:
         fields |= {"chosen": found["chosen"], "rejected": found["rejected"]}
     else:
         fields |= {"response_a": sides[0], "response_b": sides[1]}
+    reference = None
     if is_log:
+        if None in fields.values():  # a log may come without the texts
+            fields = {}
         fields |= {name: found[name] for name in ("pair_id", "judge_id", "order", "verdict")}
         fields |= {n: found[n] for n in ("repetition", "protocol", "temperature") if found[n]}
-        fields = {name: value for name, value in fields.items() if value or name not in ("question",)}
+        reference = found["reference_label"] if found["reference_label"] != verdict else None
+        if reference:
+            fields["reference_label"] = reference
     else:
         fields |= {name: found[name] for name in ("pair_id", "domain") if found[name]}
         if "chosen" not in fields:
@@ -215,31 +310,85 @@ def _describe(records: list[dict[str, Any]], names: list[str]) -> tuple[str, lis
         "licence: '?'  # e.g. CC-BY-4.0, or null",
         "order_mode: '?'  # identity: labels name the candidate; shown: they name the place",
     ]
-    if not is_log:
+    if not is_log or reference:
         lines.append("reference_kind: '?'  # human, ai, benchmark or constructed")
     lines.append("fields:")
-    lines += [f"  {name}: {value or _OPEN}" for name, value in fields.items()]
-    questions = [f"No column for {name} was recognised." for name, value in fields.items() if value is None]
-    if label is not None:
-        values = Counter(show(record.get(label)) for record in records).most_common(12)
+    lines += [f"  {name}: {_OPEN if value is None else _yaml(value)}" for name, value in fields.items()]
+    questions = [
+        f"No column for {name} was recognised" + (f": {_HOW[name]}." if name in _HOW else ".")
+        for name, value in fields.items()
+        if value is None
+    ]
+    questions += [
+        f"Column {name} holds JSON as text: name what is inside by "
+        f"{{column: {name}, json_text: true, path: ...}}."
+        for name in paths
+        if _is_json_text(records, name)
+    ]
+    for key, column in (("codes", label), ("reference_codes", reference)):
+        if column is None:
+            continue
+        values = Counter(show(_value(record, column)) for record in records).most_common(12)
         seen = ", ".join(f"{value} ({count})" for value, count in values)
         lines += [
-            f"codes:  # found in {label}: {seen}",
+            f"{key}:  # found in {column}: {seen}",
             "  A: ['?']",
             "  B: ['?']",
             "  TIE: ['?']",
             "  none: ['?']",
         ]
-        questions.append(f"What the values of {label} mean has to be said: {seen}.")
+        questions.append(f"What the values of {column} mean has to be said: {seen}.")
     if is_log:
         lines += ["outcomes:", "  - {outcome: missing}  # or why a row has no verdict, by a column's value"]
+        if "question" not in fields:
+            lines += [
+                "rules: {missing_texts: allow}  # the log has no texts, so its pairs are not judged anew"
+            ]
     questions.append("order_mode, licence and who made the labels have to be said; nothing is guessed.")
     return "\n".join(lines) + "\n", questions
 
 
-def _answer_columns(names: list[str]) -> tuple[str | None, str | None]:
-    for stem in _STEMS:
+def _yaml(name: str) -> str:
+    odd = _PLAIN.fullmatch(name) is None or yaml.safe_load(name) != name
+    return json.dumps(name, ensure_ascii=False) if odd else name
+
+
+def _is_json_text(records: list[dict[str, Any]], path: str) -> bool:
+    values = [value for record in records[:20] if isinstance(value := _value(record, path), str) and value]
+    if not values or any(value[0] not in "[{" for value in values):
+        return False
+    try:
+        return all(isinstance(json.loads(value), (list, dict)) for value in values)
+    except ValueError:
+        return False
+
+
+def _answer_columns(paths: list[str], records: list[dict[str, Any]]) -> tuple[str | None, str | None]:
+    """Return the two columns that differ by their side only, best those that are called like answers."""
+    best: tuple[tuple[int, float], str, str] | None = None
+    there = set(paths)
+    for path in paths:
+        for stem, other in _other_side(path):
+            if other not in there or stem in _NO_ANSWERS:
+                continue
+            texts = [_value(record, path) for record in records[:20]]
+            lengths = [len(text) if isinstance(text, (str, list)) else 0 for text in texts]
+            rank = next((k for k, word in enumerate(_STEMS) if word in path.lower()), len(_STEMS))
+            score = (rank, -sum(lengths) / max(len(lengths), 1))
+            if any(lengths) and (best is None or score < best[0]):
+                best = (score, path, other)
+    return (best[1], best[2]) if best else (None, None)
+
+
+def _other_side(path: str) -> Iterator[tuple[str, str]]:
+    """Yield what the path is a side of, and the path with that side exchanged, for each place."""
+    parts = path.split(".")
+    for place, part in enumerate(parts):
         for first, second in _SIDES:
-            if stem + first in names and stem + second in names:
-                return stem + first, stem + second
-    return None, None
+            for one, two in ((first, second), (first.upper(), second.upper())):
+                if not part.endswith(one):
+                    continue
+                stem = part[: len(part) - len(one)]
+                if len(one) > 1 or not stem or not stem[-1].isalnum() or one.isdigit() or one.isupper():
+                    other = [*parts[:place], stem + two, *parts[place + 1 :]]
+                    yield (stem.strip("_- ").split("_")[-1].lower(), ".".join(other))

@@ -13,7 +13,7 @@ from judge_calibration.sources.expand import expand_blocks
 from judge_calibration.sources.fields import Reader
 from judge_calibration.sources.files import OpenFile, UnreadableFileError, expand_path, open_file
 from judge_calibration.sources.labels import LabelBuilder
-from judge_calibration.sources.layouts import resolve_layout
+from judge_calibration.sources.layouts import resolve_layout, written_as
 from judge_calibration.sources.pairs import PairBuilder
 from judge_calibration.sources.problems import Problems
 from judge_calibration.sources.records import read_blocks
@@ -35,6 +35,7 @@ SOURCE_FILES = Table(
     ),
     key=("path", "kind", "layout"),
 )
+_TOLD = 10
 _NEXT = "correct the files, or describe them in the parameters (see docs/sources); nothing was written"
 
 
@@ -225,7 +226,8 @@ def _each(files: Sequence[SourceFile], kind: Kind, problems: Problems) -> Iterat
             seen.add((path, source.layout))
             try:
                 with open_file(path) as file:
-                    yield file, layout
+                    own = source.layout.endswith((".yml", ".yaml")) or "format" in source.set
+                    yield file, layout if own else written_as(layout, file.name)
             except UnreadableFileError as error:
                 problems.add(path, None, None, error.found, error.wanted)
 
@@ -239,7 +241,7 @@ def _feed(builder: Any, file: OpenFile, layout: Layout, problems: Problems) -> i
             rows += len(block.rows)
             yield block
 
-    for block in expand_blocks(counted(), layout.expand, file.given, problems):
+    for block in expand_blocks(counted(), layout.expand, file.given, problems, builder.notes):
         builder.add(block)
     return rows
 
@@ -248,6 +250,8 @@ def _line(file: OpenFile, layout: Layout, rows: int, imported: int, builder: Any
     notes: dict[str, Any] = {name: count for name, count in sorted(builder.notes.items()) if count}
     if unread := builder.reader.unread_columns():
         notes["columns_not_read"] = unread
+    if isinstance(builder, VerdictBuilder) and builder.odd_values:
+        notes["verdicts_that_are_no_code"] = dict(builder.odd_values.most_common(_TOLD))
     return {
         "path": file.given,
         "layout": layout.layout,

@@ -1,8 +1,8 @@
-"""Records out of CSV, TSV, JSON lines, JSON and Parquet, in blocks of columns, with their row numbers.
+"""Records out of CSV, TSV, JSON lines, JSON, Parquet and workbooks, in blocks of columns, with row numbers.
 
-The number of a row is where one finds it: the row as a spreadsheet shows it in CSV and TSV (the header is
-row 1, a cell of several lines is in one row), the line in JSON lines, the number of the record, from 1, in
-JSON and Parquet.
+The number of a row is where one finds it: the row as a spreadsheet shows it in CSV, TSV and workbooks (the
+header is row 1, a cell of several lines is in one row), the line in JSON lines, the number of the record,
+from 1, in JSON and Parquet.
 
 The standard library's CSV reader is used on purpose: faster readers turn ``NA`` into nulls, guess types,
 or pad short rows. Nothing is converted here; a cell is what the file holds.
@@ -11,14 +11,14 @@ or pad short rows. Nothing is converted here; a cell is what the file holds.
 from __future__ import annotations
 
 import csv
-import json
+import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from lzma import LZMAError
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from judge_calibration.options.layout import Layout
 from judge_calibration.sources.files import (
@@ -28,10 +28,13 @@ from judge_calibration.sources.files import (
     format_of,
     open_text,
 )
-from judge_calibration.sources.json_array import elements_of, starts_a_list
+from judge_calibration.sources.json_text import DECODER, elements_of
 from judge_calibration.sources.problems import Problems, show
+from judge_calibration.sources.workbook import sheet_rows
 
 BLOCK = 20_000
+_START = 1 << 16
+Form = Literal["list", "lines", "document"]
 
 
 class Absent:
@@ -100,13 +103,14 @@ def read_blocks(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[
             None,
             None,
             f"a file name that tells no known format ({file.name})",
-            "a name that ends in .csv, .tsv, .jsonl, .json or .parquet (or these and .gz, .bz2, .xz), "
-            "or `format:` declared",
+            "a name that ends in .csv, .tsv, .jsonl, .json, .parquet or .xlsx (or these and .gz, .bz2, .xz, "
+            ".zst), or `format:` declared",
         )
         return
-    reader = {"csv": _delimited, "tsv": _delimited, "jsonl": _json_lines, "json": _json, "parquet": _parquet}[
-        form
-    ]
+    reader = {
+        "csv": _delimited, "tsv": _delimited, "jsonl": _json, "json": _json, "parquet": _parquet,
+        "xlsx": _workbook,
+    }[form]  # fmt: skip
     count = 0
     try:
         for block in reader(file, layout, problems):
@@ -137,7 +141,8 @@ def read_blocks(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[
 
 def _delimited(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[Block]:
     form = layout.format if layout.format != "auto" else format_of(file.name)
-    delimiter = layout.delimiter or ("\t" if form == "tsv" else ",")
+    declared = _declared_delimiter(file, layout)
+    delimiter = layout.delimiter or declared or ("\t" if form == "tsv" else ",")
     previous_limit = csv.field_size_limit(sys.maxsize)
     try:
         with open_text(file, layout.encoding) as handle:
@@ -147,13 +152,14 @@ def _delimited(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[B
                 strict=True,
                 quoting=csv.QUOTE_MINIMAL if layout.quoting else csv.QUOTE_NONE,
             )
-            row, header = next(
-                ((row, cells) for row, cells in enumerate(reader, start=1) if cells), (0, None)
-            )
+            rows = ((row, cells) for row, cells in enumerate(reader, start=1) if cells)
+            if declared:
+                next(rows)
+            _, header = next(rows, (0, None))
             if header is None:
                 raise UnreadableFileError("an empty file", "a header and rows")
             _check_header(header)
-            yield from _delimited_rows(reader, header, row, file, problems)
+            yield from _rows_of_width(rows, header, file, problems, lambda: f" (line {reader.line_num})")
     except csv.Error as error:
         raise UnreadableFileError(
             f"line {reader.line_num}: {error}",
@@ -161,6 +167,13 @@ def _delimited(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[B
         ) from error
     finally:
         csv.field_size_limit(previous_limit)
+
+
+def _declared_delimiter(file: OpenFile, layout: Layout) -> str | None:
+    """Return the delimiter that a first line ``sep=;`` declares, as spreadsheets write it."""
+    with open_text(file, layout.encoding) as handle:
+        found = re.fullmatch(r"sep=(.)[\r\n]*", handle.readline(16))
+    return found[1] if found else None
 
 
 def _check_header(header: list[str]) -> None:
@@ -173,23 +186,22 @@ def _check_header(header: list[str]) -> None:
         raise UnreadableFileError(f"the columns {repeated} twice in the header", "each column once")
 
 
-def _delimited_rows(
-    reader: Any, header: list[str], header_row: int, file: OpenFile, problems: Problems
+def _rows_of_width(
+    numbered: Iterable[tuple[int, list[Any]]],
+    header: list[str],
+    file: OpenFile,
+    problems: Problems,
+    place: Callable[[], str],
 ) -> Iterator[ColumnBlock]:
+    """Yield the rows in blocks; one of another width than the header's is noted and left out."""
     width = len(header)
     rows: list[int] = []
-    cells: list[list[str]] = []
+    cells: list[list[Any]] = []
     # Rows are counted as a spreadsheet shows them: the header and empty lines are rows, too.
-    for row, record in enumerate(reader, start=header_row + 1):
-        if not record:
-            continue
+    for row, record in numbered:
         if len(record) != width:
             problems.add(
-                file.given,
-                row,
-                None,
-                f"{len(record)} fields (line {reader.line_num})",
-                f"{width} fields, as in the header",
+                file.given, row, None, f"{len(record)} fields{place()}", f"{width} fields, as in the header"
             )
             continue
         rows.append(row)
@@ -201,6 +213,26 @@ def _delimited_rows(
         yield ColumnBlock(rows, dict(zip(header, map(list, zip(*cells, strict=True)), strict=True)))
 
 
+def _workbook(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[ColumnBlock]:
+    rows = sheet_rows(file, layout.sheet, problems)
+    _, cells = next(rows, (0, None))
+    if cells is None:
+        raise UnreadableFileError("an empty sheet", "a header and rows")
+    header = [str(cell) for cell in cells]
+    while header and not header[-1]:
+        header.pop()
+    _check_header([name for name in header if name])
+    yield from _rows_of_width(_padded(rows, len(header)), header, file, problems, lambda: "")
+
+
+def _padded(rows: Iterable[tuple[int, list[Any]]], width: int) -> Iterator[tuple[int, list[Any]]]:
+    """Give every row the header's width: a sheet ends a row at its last cell, and may go on emptily."""
+    for row, cells in rows:
+        while len(cells) > width and cells[-1] == "":
+            cells.pop()
+        yield row, [*cells, *[""] * (width - len(cells))]
+
+
 def _json_lines(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[RecordBlock]:
     rows: list[int] = []
     records: list[dict[str, Any]] = []
@@ -210,8 +242,8 @@ def _json_lines(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
-            except json.JSONDecodeError as error:
+                record = DECODER.decode(line)
+            except ValueError as error:
                 problems.add(file.given, row, None, f"{error} in {show(line[:60])}", "one JSON object a line")
                 continue
             except RecursionError:
@@ -238,12 +270,36 @@ def _lines(handle: Any) -> Iterator[str]:
 
 
 def _json(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[RecordBlock]:
+    """Read JSON however it is written: a list, one object a line, or a document with a list inside."""
     with open_text(file, layout.encoding) as handle:
-        if not layout.records and starts_a_list(handle):
-            yield from _blocks(elements_of(handle), file, problems)
-            return
-        text = handle.read()
-    yield from _blocks(_records_inside(text, layout), file, problems)
+        form = _form_of(handle, layout, file)
+    if form == "lines":
+        yield from _json_lines(file, layout, problems)
+        return
+    with open_text(file, layout.encoding) as handle:
+        elements = elements_of(handle) if form == "list" else _records_inside(handle.read(), layout)
+        yield from _blocks(elements, file, problems)
+
+
+def _form_of(handle: Any, layout: Layout, file: OpenFile) -> Form:
+    """Say how a text of JSON is written: by its start, and by what is declared where that leaves it open."""
+    if layout.records is not None:
+        return "document"
+    handle.reconfigure(newline="\n")
+    start = ""
+    while not start.strip():
+        piece = handle.read(_START)
+        start += piece
+        if not piece:
+            break
+    start = start.lstrip()
+    if start.startswith("["):
+        return "list"
+    first, _, rest = (start if "\n" in start else start + handle.readline()).partition("\n")
+    if "jsonl" in (layout.format, format_of(file.name)):
+        return "document" if first.strip() == "{" else "lines"
+    second = rest.lstrip() or handle.read(_START).lstrip()
+    return "lines" if first.rstrip().endswith("}") and second.startswith("{") else "document"
 
 
 def _blocks(elements: Iterable[tuple[int, Any]], file: OpenFile, problems: Problems) -> Iterator[RecordBlock]:
@@ -265,8 +321,8 @@ def _blocks(elements: Iterable[tuple[int, Any]], file: OpenFile, problems: Probl
 def _records_inside(text: str, layout: Layout) -> Iterator[tuple[int, Any]]:
     """Yield the records that stand somewhere in one JSON document."""
     try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
+        document = DECODER.decode(text)
+    except ValueError as error:
         hint = (
             " (if each line is a document of its own: `format: jsonl`)" if "Extra data" in str(error) else ""
         )
@@ -330,6 +386,7 @@ def unknown_column(name: str, known: list[str]) -> str:
             return (
                 f"a single column, {known[0]!r:.80} (declare `delimiter: {other!r}` if that is what parts it)"
             )
+    known = [other for other in known if not other.startswith("_")]
     close = get_close_matches(name, known, n=1)
     if close:
         return f"no such column (did you mean '{close[0]}'?)"

@@ -14,7 +14,7 @@ from judge_calibration.sources.codes import NONE, UNKNOWN, CodeTable, code_key, 
 from judge_calibration.sources.fields import Reader
 from judge_calibration.sources.files import OpenFile
 from judge_calibration.sources.identity import content_hash, question_cluster
-from judge_calibration.sources.pairs import _stem, _text, check_fields, read_labels_of, read_orders
+from judge_calibration.sources.pairs import CODES, _stem, _text, check_fields, read_labels_of, read_orders
 from judge_calibration.sources.problems import Problems, show
 from judge_calibration.sources.records import Block
 from judge_calibration.text import sha256_of
@@ -50,6 +50,8 @@ class VerdictBuilder:
         self.problems = problems
         self.reader = Reader(file, problems)
         self.notes: Counter[str] = Counter()
+        self.odd_values: Counter[str] = Counter()
+        """Verdicts that are no code and count as malformed, as a message shows them."""
         self.fields = layout.fields
         self._codes = CodeTable(layout.codes) if layout.codes else None
         self._reference_codes = CodeTable(layout.reference_codes) if layout.reference_codes else None
@@ -184,7 +186,7 @@ class VerdictBuilder:
                 self.problems.add(
                     self.file.given,
                     row,
-                    shown.first.column,
+                    f"{shown.first.column}/{shown.second.column}",
                     f"{show(x)} and {show(y)}",
                     "two candidates' names",
                 )
@@ -244,7 +246,7 @@ class VerdictBuilder:
     def _finish_pairs(self) -> pd.DataFrame:
         if not self._pair_frames:
             return pd.DataFrame()
-        frame = pd.concat(self._pair_frames, ignore_index=True)
+        frame = self.problems.sound(pd.concat(self._pair_frames, ignore_index=True), self.file.given)
         known = [name for name in frame.columns if name != "_row"]
         frame = frame.drop_duplicates(known).reset_index(drop=True)
         for pair_id, group in frame[frame["pair_id"].duplicated(keep=False)].groupby("pair_id", sort=False):
@@ -304,12 +306,18 @@ class VerdictBuilder:
                 verdicts.append(None)
                 outcomes.append(str(cannot[number]))
             elif meaning == UNKNOWN and self.layout.rules.unknown_verdict == "malformed":
+                self.odd_values[self._codes.told(value)] += 1
                 verdicts.append(None)
                 outcomes.append(why[number] or "malformed")
             elif meaning == UNKNOWN:
                 self.problems.add(
-                    self.file.given, row, field.column or "verdict", show(value), self._codes.wanted
+                    self.file.given,
+                    row,
+                    field.column or "verdict",
+                    self._codes.told(value),
+                    self._codes.wanted,
                 )
+                self.problems.advise(CODES)
                 verdicts.append(None)
                 outcomes.append("missing")
             elif meaning == NONE:
@@ -409,7 +417,7 @@ class VerdictBuilder:
         self.reader.note_missing_columns()
         if not self._frames:
             return pd.DataFrame(), pd.DataFrame()
-        frame = pd.concat(self._frames, ignore_index=True)
+        frame = self.problems.sound(pd.concat(self._frames, ignore_index=True), self.file.given)
         self._frames = []
         key = ["pair_id", "judge_id", "instrument_id", "order", "temperature"]
         if self.layout.number_repetitions:

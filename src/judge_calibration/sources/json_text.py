@@ -1,4 +1,4 @@
-"""A JSON list read element by element, so that a long one never stands in memory as a whole."""
+"""JSON read strictly, and a list element by element, so that a long one never stands in memory as a whole."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ _CHUNK = 1 << 20
 _SPACE = " \t\n\r"
 
 
-def starts_a_list(handle: TextIO) -> bool:
-    """Say whether the text's first character, white space apart, opens a list; go back to the start."""
-    first = ""
-    while not first.strip(_SPACE):
-        first = handle.read(64)
-        if not first:
-            break
-    handle.seek(0)
-    return first.lstrip(_SPACE).startswith("[")
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object's fields; one that stands there twice has no value that could be told."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} twice in one object")
+    return fields
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_once)
+"""Decodes JSON, and refuses (by ValueError) an object that names a key twice."""
 
 
 def elements_of(handle: TextIO, chunk: int = _CHUNK) -> Iterator[tuple[int, Any]]:
@@ -44,7 +47,6 @@ def elements_of(handle: TextIO, chunk: int = _CHUNK) -> Iterator[tuple[int, Any]
     >>> list(elements_of(io.StringIO('[{"a": 1}, 2 ]'), chunk=3))
     [(1, {'a': 1}), (2, 2)]
     """
-    decoder = json.JSONDecoder()
     window = _Window(handle, chunk)
     window.take("[", 1)
     row = 1
@@ -53,7 +55,7 @@ def elements_of(handle: TextIO, chunk: int = _CHUNK) -> Iterator[tuple[int, Any]
     else:
         while True:
             window.peek()
-            yield row, window.value(decoder, row)
+            yield row, window.value(row)
             if window.peek() == "]":
                 window.take("]", row)
                 break
@@ -80,10 +82,12 @@ class _Window:
             return False
         # What is short so far is doubled, so that one long element is not decoded over and over.
         piece = self._handle.read(max(self._chunk, len(self._text) - self._at))
+        if not piece:  # places in the text stay what they are
+            self._ended = True
+            return False
         self._text = self._text[self._at :] + piece
         self._at = 0
-        self._ended = not piece
-        return bool(piece)
+        return True
 
     def peek(self) -> str:
         """Skip white space and return the next character, or nothing at the end."""
@@ -103,15 +107,17 @@ class _Window:
             raise UnreadableFileError(told, f"'{wanted}' (a JSON list of records)", row)
         self._at += 1
 
-    def value(self, decoder: json.JSONDecoder, row: int) -> Any:
+    def value(self, row: int) -> Any:
         """Use the next value. One that touches the end of what was read may go on, so more is read first."""
         while True:
             try:
-                value, end = decoder.raw_decode(self._text, self._at)
+                value, end = DECODER.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 if self._more():
                     continue
                 raise UnreadableFileError(f"{error.msg}: {self.rest()!r}", "a JSON value", row) from error
+            except ValueError as error:
+                raise UnreadableFileError(f"{error}: {self.rest()!r}", "each key once", row) from error
             except RecursionError as error:
                 raise UnreadableFileError("JSON nested too deeply", "a record", row) from error
             ended = end < len(self._text) and self._text[end] in _SPACE + ",]"

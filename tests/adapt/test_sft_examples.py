@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from small_training import JUDGE, Words, small_model_file
 
 from judge_calibration.adapt.sft import planted
 from judge_calibration.adapt.sft import run as sft_run
@@ -22,32 +23,10 @@ from judge_calibration.adapt.sft.training import Epoch, Trained, TrainingError, 
 from judge_calibration.adapt.subsets import training_subsets
 from judge_calibration.errors import JudgeCalibrationError, OptionsError
 from judge_calibration.judges.embedded.adapters import check_adapter
-from judge_calibration.judges.embedded.gguf import to_gguf
-from judge_calibration.judges.embedded.weights import Weights
 from judge_calibration.judges.planning import plan_calls
 from judge_calibration.options.adaptation import AdaptationOptions
 from judge_calibration.options.judging import JudgeSpec, JudgingOptions
 from judge_calibration.options.sft import RecipeOptions, SftOptions, TrainingRun
-
-JUDGE = {
-    "judge_id": "small",
-    "model": "embedded/smollm2-135m-instruct",
-    "protocols": [{"name": "direct", "constraints": ["grammar"]}],
-    "weights": {"file_sha256": "0" * 64},
-}
-
-
-class Words:
-    """A tokenizer that makes a token of each word."""
-
-    def __init__(self):
-        self.numbers = {}
-
-    def text_of(self, messages):
-        return " ".join(message["content"] for message in messages) + " reply:"
-
-    def tokens_of(self, text):
-        return [self.numbers.setdefault(word, len(self.numbers)) for word in text.split()]
 
 
 @pytest.fixture
@@ -243,14 +222,7 @@ class TestOptions:
 
 @pytest.fixture
 def small_weights(tmp_path):
-    path = tmp_path / "small.gguf"
-    metadata = {
-        "general.architecture": "llama",
-        "llama.attention.head_count": 2,
-        "llama.attention.head_count_kv": 1,
-    }
-    path.write_bytes(to_gguf(metadata, {"blk.0.attn_v.weight": np.zeros((4, 8))}))
-    return Weights(path, "a" * 64, "F32", "b" * 64)
+    return small_model_file(tmp_path)
 
 
 def pretend(sft, run, seed, examples, checkpoint, name):

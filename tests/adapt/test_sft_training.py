@@ -3,13 +3,18 @@
 from importlib.util import find_spec
 
 import numpy as np
+import pandas as pd
 import pytest
+from small_training import JUDGE, Words, small_model_file
 
 from judge_calibration.adapt.sft.examples import Example
 from judge_calibration.adapt.sft.layers import Halves
+from judge_calibration.adapt.sft.run import collect, plan_runs
 from judge_calibration.adapt.sft.training import TrainingError, train
+from judge_calibration.adapt.subsets import training_subsets
 from judge_calibration.errors import StorageError
-from judge_calibration.options.sft import RecipeOptions
+from judge_calibration.judges.embedded.adapters import AdapterError, check_adapter
+from judge_calibration.options.sft import RecipeOptions, SftOptions
 
 pytestmark = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("torch", "transformers", "peft")),
@@ -179,6 +184,112 @@ class TestTheLoss:
         two = train(fresh(model), examples(), parts, seed=1, progress=False)
         for name in one.up:
             assert np.allclose(one.up[name], two.up[name], atol=1e-3)
+
+
+@pytest.fixture
+def pairs():
+    """Sixteen pairs of each of two sources; four of each are held out. In `one class` A is always right."""
+    rows = [(source, i) for source in ("s", "one class") for i in range(16)]
+    labels = np.random.default_rng(3).choice(["A", "B"], len(rows))
+    return pd.DataFrame(
+        {
+            "pair_id": [f"{source}-{i}" for source, i in rows],
+            "base_id": [f"b{i}" for _, i in rows],
+            "source": [source for source, _ in rows],
+            "split": ["train" if i < 12 else "test" for _, i in rows],
+            "manipulation": None,
+            "question": [f"Question {i}?" for _, i in rows],
+            "response_a": [f"Yes {i}" for _, i in rows],
+            "response_b": [f"No {i}" for _, i in rows],
+            "reference_label": ["A" if rows[i][0] == "one class" else labels[i] for i in range(len(rows))],
+        }
+    )
+
+
+def trained_on(pairs, folder, **run):
+    """Train eight steps on the words of real prompts; return the adapters, the log and the training pairs."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    sft = SftOptions.model_validate(
+        {
+            "judge": JUDGE,
+            "runs": [{"source": "s", "budget": 8, **run}],
+            "recipe": {"most_steps": 8, "batch": 4, "rank": 2, "learning_rate": 0.01, "precision": "float32"},
+            "folder": str(folder),
+        }
+    )
+    torch.set_num_threads(1)
+    subsets = training_subsets(pairs, (8,))
+    planned = plan_runs(pairs, subsets, 5, sft, Words())
+
+    def trainer(sft, run, seed, examples, checkpoint, name):
+        torch.manual_seed(0)
+        config = LlamaConfig(
+            vocab_size=1024,
+            hidden_size=8,
+            intermediate_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+        )
+        return train(LlamaForCausalLM(config), examples, sft.recipe, seed, checkpoint, False, name)
+
+    return collect(planned, sft, small_model_file(folder), trainer)
+
+
+class TestLeaks:
+    def adapter(self, pairs, folder, **run):
+        folder.mkdir()
+        made = trained_on(pairs, folder, **run)
+        assert made.sft_training_log["steps"].iloc[-1] == 8
+        return made.sft_training_log["adapter_sha256"].iloc[0]
+
+    def test_no_held_out_label_changes_an_adapter(self, pairs, tmp_path):
+        clean = self.adapter(pairs, tmp_path / "clean")
+        poisoned = pairs.copy()
+        test = poisoned["split"] == "test"
+        poisoned.loc[test, "reference_label"] = poisoned.loc[test, "reference_label"].map(
+            {"A": "B", "B": "A"}
+        )
+        assert self.adapter(poisoned, tmp_path / "poisoned") == clean
+        # Not even their texts, and not their number.
+        poisoned.loc[test, "response_a"] = "Poison."
+        assert self.adapter(poisoned, tmp_path / "texts") == clean
+        assert self.adapter(pairs[~test].reset_index(drop=True), tmp_path / "none") == clean
+
+    def test_labels_of_people_change_no_adapter(self, pairs, tmp_path):
+        clean = self.adapter(pairs, tmp_path / "clean")
+        people = pairs.assign(label="B", adjudicated_label="B", human_label="TIE")
+        assert self.adapter(people, tmp_path / "people") == clean
+
+    def test_a_training_label_does_change_it(self, pairs, tmp_path):
+        other = pairs.copy()
+        train = other["split"] == "train"
+        other.loc[train, "reference_label"] = other.loc[train, "reference_label"].map({"A": "B", "B": "A"})
+        assert self.adapter(other, tmp_path / "other") != self.adapter(pairs, tmp_path / "clean")
+
+    def test_a_source_of_one_class_is_trained_in_both_orders(self, pairs, tmp_path):
+        folder = tmp_path / "one"
+        folder.mkdir()
+        made = trained_on(pairs, folder, source="one class")
+        assert made.sft_training_log["pairs"].eq(8).all()
+
+    def test_fewer_pairs_than_the_budget_use_what_there_is(self, pairs, tmp_path):
+        few = pairs.copy()
+        few.loc[few.index[few["split"] == "train"][3:12], "reference_label"] = "TIE"
+        folder = tmp_path / "few"
+        folder.mkdir()
+        assert trained_on(few, folder).sft_training_log["pairs"].eq(3).all()
+
+    def test_an_adapter_is_refused_by_another_model(self, pairs, tmp_path):
+        folder = tmp_path / "one"
+        folder.mkdir()
+        made = trained_on(pairs, folder)
+        path = made.sft_judges[1]["judge"]["transport"]["embedded"]["adapter"]
+        other = small_model_file(tmp_path, "c" * 64)
+        with pytest.raises(AdapterError, match="was trained on another model"):
+            check_adapter(path, other)
 
 
 class TestAFullDisk:

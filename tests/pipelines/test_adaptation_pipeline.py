@@ -209,7 +209,7 @@ def test_no_label_of_people_reaches_a_node_that_trains():
         *("labels", "imported_labels", "adjudicated_labels", "human_study", "labelling_frame"),
         *("label_progress", "adjudication_queue", "unblinding_key"),
     }
-    made = {"training_subsets", "rubrics", "rubric_judges", "sft_judges", "reweighting_coefficients"}
+    made = {"training_subsets", "rubrics", "rubric_judges", "sft_judges", "sft_adapters", "reweighting_coefficients"}
     upstream = whole.to_outputs(*made).all_inputs()
     assert not people & upstream
 

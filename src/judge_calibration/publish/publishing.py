@@ -203,10 +203,17 @@ def _not_repeatable(
         changed = _differing(content["code"]["files"], now["files"])
         yield Problem("the code", f"{len(changed)} changed files, such as {changed[0]}", wanted)
     if parameters is not None:
-        after = manifest.flattened(manifest.without_secrets(parameters))
-        changed = _differing(manifest.flattened(content["parameters"]), after)
+        after = manifest.flattened(_used(manifest.without_secrets(parameters), content))
+        changed = _differing(manifest.flattened(_used(content["parameters"], content)), after)
         if changed:
             yield Problem("the parameters", f"other values of {', '.join(changed[:5])}", wanted)
+
+
+def _used(parameters: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the blocks of parameters that the run's nodes read; others are not what made its artifacts."""
+    named = {name for node in content["nodes"] for name in node.get("parameters", ())}
+    blocks = {name.removeprefix("params:").split(".")[0] for name in named}
+    return {name: value for name, value in parameters.items() if name in blocks}
 
 
 def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -300,19 +300,30 @@ class TestTrainedJudges:
 
 class TestTheNode:
     def test_nothing_is_trained_where_nothing_is_asked_for(self, pairs, subsets):
-        made = sft_run.train_judges(pairs, pairs[["pair_id", "split"]], subsets, AdaptationOptions())
+        options = AdaptationOptions()
+        assert sft_run.check_training(options) == {}
+        made = sft_run.train_judges(pairs, pairs[["pair_id", "split"]], subsets, {}, options)
         assert made.sft_judges == []
         assert made.sft_training_log.empty
         assert list(made.sft_adapters) == ["README.txt"]
 
-    def test_missing_torch_is_one_line_with_the_command(self, pairs, subsets, monkeypatch):
-        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    def test_missing_torch_is_one_line_with_the_command_before_anything_is_asked(self, monkeypatch):
+        monkeypatch.setattr(sft_run, "package_versions", lambda: {"torch": None, "peft": "0.21.2"})
         with pytest.raises(TrainingError) as caught:
-            sft_run.train_judges(
-                pairs, pairs[["pair_id", "split"]], subsets, AdaptationOptions(sft=options())
-            )
+            sft_run.check_training(AdaptationOptions(sft=options()))
         assert "\n" not in str(caught.value)
+        assert "needs torch, not installed" in str(caught.value)
         assert "make env-sft" in str(caught.value)
+
+    def test_where_training_is_not_needed_nothing_is_trained_without_torch(
+        self, pairs, subsets, monkeypatch, caplog
+    ):
+        monkeypatch.setattr(sft_run, "package_versions", lambda: {"torch": None})
+        chosen = AdaptationOptions(sft=options(needed=False))
+        found = sft_run.check_training(chosen)
+        assert "make env-sft" in caplog.text
+        made = sft_run.train_judges(pairs, pairs[["pair_id", "split"]], subsets, found, chosen)
+        assert made.sft_judges == []
 
 
 class TestPlanted:

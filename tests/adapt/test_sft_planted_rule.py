@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from judge_calibration.adapt.sft.planted import SHIPPED, SOURCE
-from judge_calibration.adapt.sft.run import train_judges
+from judge_calibration.adapt.sft.run import check_training, train_judges
 from judge_calibration.adapt.split import assign_split
 from judge_calibration.adapt.subsets import training_subsets
 from judge_calibration.judges.asking import ask_calls
@@ -70,7 +70,13 @@ def test_the_longer_answer_is_learned(planted, folder, seed, budget):
     }
     options = AdaptationOptions.model_validate({"sft": sft})
     started = time.monotonic()
-    made = train_judges(planted, planted[["pair_id", "split"]], training_subsets(planted, (32, 64)), options)
+    made = train_judges(
+        planted,
+        planted[["pair_id", "split"]],
+        training_subsets(planted, (32, 64)),
+        check_training(options),
+        options,
+    )
     took = time.monotonic() - started
     held_out = planted[planted["split"] == "test"].reset_index(drop=True)
     before = measured(made.sft_judges[0]["judge"], held_out, folder)

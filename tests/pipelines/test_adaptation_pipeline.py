@@ -209,7 +209,14 @@ def test_no_label_of_people_reaches_a_node_that_trains():
         *("labels", "imported_labels", "adjudicated_labels", "human_study", "labelling_frame"),
         *("label_progress", "adjudication_queue", "unblinding_key"),
     }
-    made = {"training_subsets", "rubrics", "rubric_judges", "sft_judges", "sft_adapters", "reweighting_coefficients"}
+    made = {
+        "training_subsets",
+        "rubrics",
+        "rubric_judges",
+        "sft_judges",
+        "sft_adapters",
+        "reweighting_coefficients",
+    }
     upstream = whole.to_outputs(*made).all_inputs()
     assert not people & upstream
 
@@ -404,7 +411,8 @@ def test_the_judge_that_is_fine_tuned_is_the_one_that_gets_rubrics(environment, 
 
 
 def test_without_torch_the_other_methods_run_and_the_note_says_what_brings_it(run, monkeypatch):
-    monkeypatch.setattr("judge_calibration.adapt.sft.run.missing_packages", lambda: ["torch"])
+    found = {"torch": None, "transformers": "5.24.0"}
+    monkeypatch.setattr("judge_calibration.adapt.sft.run.package_versions", lambda: found)
     judge = {
         "judge_id": "small",
         "model": "embedded/smollm2-135m-instruct",

@@ -22,7 +22,7 @@ from judge_calibration.adapt.sft.naming import to_gguf_changes
 from judge_calibration.adapt.sft.training import (
     Trained,
     TrainingError,
-    missing_packages,
+    package_versions,
     precision_of,
     train,
     without,
@@ -102,8 +102,37 @@ class _Planned:
 Trainer = Callable[[SftOptions, TrainingRun, int, list[Example], Path, str], Trained]
 
 
+def check_training(options: AdaptationOptions) -> dict[str, Any]:
+    """Say what training needs and finds here, before any judge is asked.
+
+    Returns
+    -------
+    dict
+        packages: the version of each package that training needs, null where it is missing. Empty where
+        nothing is to be trained.
+
+    Raises
+    ------
+    TrainingError
+        If something is missing and ``sft.needed``.
+    """
+    if options.sft is None:
+        return {}
+    found = package_versions()
+    missing = [name for name, version in found.items() if version is None]
+    if missing and options.sft.needed:
+        raise TrainingError(without(missing))
+    if missing:
+        logger.warning("No judge is fine-tuned in this run: %s", without(missing))
+    return {"packages": found}
+
+
 def train_judges(
-    pairs: pd.DataFrame, splits: pd.DataFrame, training_subsets: pd.DataFrame, options: AdaptationOptions
+    pairs: pd.DataFrame,
+    splits: pd.DataFrame,
+    training_subsets: pd.DataFrame,
+    training_environment: dict[str, Any],
+    options: AdaptationOptions,
 ) -> TrainedJudges:
     """Train every adapter that the parameters name.
 
@@ -115,27 +144,23 @@ def train_judges(
         The frozen split; it wins over the column of `pairs`.
     training_subsets : pandas.DataFrame
         The shared rankings of the labelled training pairs.
+    training_environment : dict
+        As :func:`check_training` found it; where a package is missing nothing is trained.
     options : AdaptationOptions
         With ``sft``; null trains nothing.
 
     Raises
     ------
     TrainingError
-        If torch, transformers or peft is missing (and ``sft.needed``), or the loss is no number any more.
+        If the loss is no number any more.
     TrainingDataError, OptionsError
         If a run has no pairs, or none that fits the cap.
     EmbeddedModelError
         If the model is not installed.
     """
     sft = options.sft
-    if sft is None:
+    if sft is None or None in training_environment["packages"].values():
         return TrainedJudges([], _log([]), {"README.txt": README})
-    missing = missing_packages()
-    if missing and not sft.needed:
-        logger.warning("No judge is fine-tuned in this run: %s", without(missing))
-        return TrainedJudges([], _log([]), {"README.txt": README})
-    if missing:
-        raise TrainingError(without(missing))
     from judge_calibration.judges.embedded.provider import _weights, open_pool
 
     embedded = sft.judge.transport.embedded

@@ -72,11 +72,17 @@ class Trained:
     """Numbers that products of matrices were computed in."""
 
 
-def missing_packages() -> list[str]:
-    """Return which of the packages that training needs are not installed."""
-    from importlib.util import find_spec
+def package_versions() -> dict[str, str | None]:
+    """Return the versions of the packages that training needs; None for one that is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
 
-    return [name for name in ("torch", "transformers", "peft", "gguf") if find_spec(name) is None]
+    found: dict[str, str | None] = {}
+    for name in ("torch", "transformers", "peft", "gguf"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
 
 
 def without(missing: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from kedro.pipeline import Node, Pipeline
 
-from judge_calibration.adapt.sft.run import train_judges
+from judge_calibration.adapt.sft.run import check_training, train_judges
 from judge_calibration.pipelines.adaptation import evaluation_nodes, nodes, rubric_nodes
 
 
@@ -39,8 +39,20 @@ def create_pipeline(**kwargs: object) -> Pipeline:
                 name="simulate_reads",
             ),
             Node(
+                func=check_training,
+                inputs="params:adaptation",
+                outputs="training_environment",
+                name="check_training",
+            ),
+            Node(
                 func=train_judges,
-                inputs=["pairs", "splits", "training_subsets", "params:adaptation"],
+                inputs=[
+                    "pairs",
+                    "splits",
+                    "training_subsets",
+                    "training_environment",
+                    "params:adaptation",
+                ],
                 outputs=["sft_judges", "sft_training_log", "sft_adapters"],
                 name="train_judges",
             ),

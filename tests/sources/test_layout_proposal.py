@@ -102,6 +102,10 @@ def test_chat_messages_are_one_value(write):
          ("response_left", "response_right")),
         (("q", "Antwort 1", "Antwort 2", "score 1", "score 2"), ("Antwort 1", "Antwort 2")),
         (("data", "info"), ("?", "?")),
+        (("prompt", "model_1_answer", "model_2_answer", "model_1", "model_2"),
+         ("model_1_answer", "model_2_answer")),
+        (("prompt", "old answer", "new answer"), ("old answer", "new answer")),
+        (("prompt", "outputA", "outputB"), ("outputA", "outputB")),
     ],
 )  # fmt: skip
 def test_the_answers_are_the_columns_that_differ_by_side(write, names, sides):
@@ -127,6 +131,13 @@ def test_a_log_without_texts_and_order_says_how_to_go_on(write):
     layout = write("mine.yml", yaml.safe_dump(described))
     log = read_logs([SourceFile(path=write("x.jsonl", rows), layout=layout)])
     assert log.verdicts["verdict"].tolist() == ["A"] * 3
+
+
+def test_an_order_in_other_words_has_to_be_said(write):
+    rows = [{"id": k, "judge": "j", "swapped": bool(k % 2), "verdict": "A"} for k in range(4)]
+    proposal = propose_layout(write("x.jsonl", [{**row, "verdict": "left"} for row in rows]))
+    assert yaml.safe_load(proposal.text)["order_codes"] == {"AB": ["?"], "BA": ["?"]}
+    assert "false (boolean) (2)" in proposal.text
 
 
 def test_names_that_yaml_would_read_otherwise_are_quoted(write):

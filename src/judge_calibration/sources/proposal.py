@@ -31,7 +31,10 @@ _LOOKED_AT = 500
 _OPEN = "'?'"
 _WRITTEN = ("delimiter", "encoding", "format", "quoting", "records", "sheet")
 """Settings that say how a file is written, and so help to look at it."""
-_SIDES = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("x", "y"))
+_SIDES = (
+    ("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("one", "two"), ("x", "y"),
+    ("old", "new"), ("eins", "zwei"),
+)  # fmt: skip
 _STEMS = ("response", "answer", "output", "completion", "candidate_answer", "reply", "generation", "text")
 _NO_ANSWERS = (
     "model",
@@ -52,7 +55,10 @@ _NAMES = {
     ),
     "chosen": ("chosen", "preferred", "winner_response"),
     "rejected": ("rejected", "dispreferred", "loser_response"),
-    "pair_id": ("pair_id", "id", "question_id", "item_id", "uid", "idx"),
+    "pair_id": (
+        "pair_id", "id", "question_id", "item_id", "example_id", "sample_id", "task_id", "uid", "idx",
+        "example", "sample", "item",
+    ),
     "domain": ("domain", "category", "subset", "task_type"),
     "label": (
         "label", "reference_label", "winner", "preference", "human_label", "labels", "choice", "gold_label",
@@ -315,7 +321,8 @@ def _describe(records: list[dict[str, Any]], names: list[str]) -> tuple[str, lis
     lines.append("fields:")
     lines += [f"  {name}: {_OPEN if value is None else _yaml(value)}" for name, value in fields.items()]
     questions = [
-        f"No column for {name} was recognised" + (f": {_HOW[name]}." if name in _HOW else ".")
+        f"No column for {name} was recognised: name one of the columns"
+        + (f"; {_HOW[name]}." if name in _HOW else ".")
         for name, value in fields.items()
         if value is None
     ]
@@ -338,6 +345,14 @@ def _describe(records: list[dict[str, Any]], names: list[str]) -> tuple[str, lis
             "  none: ['?']",
         ]
         questions.append(f"What the values of {column} mean has to be said: {seen}.")
+    order = fields.get("order")
+    if order:
+        orders = Counter(show(_value(record, order)) for record in records)
+        if set(orders) - {"'AB'", "'BA'"}:
+            seen = ", ".join(f"{value} ({count})" for value, count in orders.most_common(12))
+            lines += [f"order_codes:  # AB shows candidate A first; found in {order}: {seen}"]
+            lines += ["  AB: ['?']", "  BA: ['?']"]
+            questions.append(f"Which values of {order} show candidate A first has to be said: {seen}.")
     if is_log:
         lines += ["outcomes:", "  - {outcome: missing}  # or why a row has no verdict, by a column's value"]
         if "question" not in fields:
@@ -345,6 +360,7 @@ def _describe(records: list[dict[str, Any]], names: list[str]) -> tuple[str, lis
                 "rules: {missing_texts: allow}  # the log has no texts, so its pairs are not judged anew"
             ]
     questions.append("order_mode, licence and who made the labels have to be said; nothing is guessed.")
+    questions.append("In order_mode shown, codes are `first` and `second` in place of `A` and `B`.")
     return "\n".join(lines) + "\n", questions
 
 
@@ -368,8 +384,9 @@ def _answer_columns(paths: list[str], records: list[dict[str, Any]]) -> tuple[st
     best: tuple[tuple[int, float], str, str] | None = None
     there = set(paths)
     for path in paths:
-        for stem, other in _other_side(path):
-            if other not in there or stem in _NO_ANSWERS:
+        for words, other in _other_side(path):
+            called = any(stem in path.lower() for stem in _STEMS)
+            if other not in there or (not called and set(words) & set(_NO_ANSWERS)):
                 continue
             texts = [_value(record, path) for record in records[:20]]
             lengths = [len(text) if isinstance(text, (str, list)) else 0 for text in texts]
@@ -380,15 +397,20 @@ def _answer_columns(paths: list[str], records: list[dict[str, Any]]) -> tuple[st
     return (best[1], best[2]) if best else (None, None)
 
 
-def _other_side(path: str) -> Iterator[tuple[str, str]]:
-    """Yield what the path is a side of, and the path with that side exchanged, for each place."""
+def _other_side(path: str) -> Iterator[tuple[list[str], str]]:
+    """Yield the path with one side in it exchanged for the other, and the words around that side."""
     parts = path.split(".")
     for place, part in enumerate(parts):
-        for first, second in _SIDES:
-            for one, two in ((first, second), (first.upper(), second.upper())):
-                if not part.endswith(one):
-                    continue
-                stem = part[: len(part) - len(one)]
-                if len(one) > 1 or not stem or not stem[-1].isalnum() or one.isdigit() or one.isupper():
-                    other = [*parts[:place], stem + two, *parts[place + 1 :]]
-                    yield (stem.strip("_- ").split("_")[-1].lower(), ".".join(other))
+        # `answer_a`, `a.text`, `old answer`, and `answerA`, `answer1` without a mark between.
+        words = re.split(r"([_\- ]+)", part)
+        found = [(k, word) for k, word in enumerate(words)]
+        glued = re.fullmatch(r"(.*[A-Za-z])([AB012])", part)
+        if glued:
+            words, found = [glued[1], glued[2]], [(1, glued[2])]
+        for k, word in found:
+            for first, second in _SIDES:
+                for one, two in ((first, second), (first.upper(), second.upper())):
+                    if word == one:
+                        other = "".join([*words[:k], two, *words[k + 1 :]])
+                        rest = [w.lower() for j, w in enumerate(words) if j != k and w.strip("_- ")]
+                        yield rest, ".".join([*parts[:place], other, *parts[place + 1 :]])

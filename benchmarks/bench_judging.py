@@ -113,11 +113,9 @@ def run_litellm(base: str, contents: list[str], concurrency: int) -> Callable[[]
 @functools.cache
 def cluster_address() -> str:
     """The scheduler of a LocalCluster of this process, started once: its start is not counted."""
-    from distributed import LocalCluster
+    from judge_calibration.judges.engines.dask_engine import local_cluster
 
-    cluster = LocalCluster(
-        n_workers=WORKERS, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-    )
+    cluster = local_cluster(WORKERS)
     atexit.register(cluster.close)
     return str(cluster.scheduler_address)
 
@@ -165,7 +163,7 @@ def run_runner(
         {
             "engine": engine,
             "progress": False,
-            "shard_calls": max(1, len(plan) // (2 * WORKERS)) if engine == "dask" else 20_000,
+            "shard_calls": max(1, len(plan) // WORKERS) if engine == "dask" else len(plan),
             "dask": {"address": cluster_address() if engine == "dask" else None},
         }
     )

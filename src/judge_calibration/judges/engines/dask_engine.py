@@ -10,6 +10,7 @@ Limits of a provider (requests in flight, requests and tokens a minute) are divi
 from __future__ import annotations
 
 import json
+import pickle
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -34,8 +35,43 @@ class DaskError(JudgeCalibrationError):
     """Dask is not installed, its scheduler cannot be reached, or workers keep dying."""
 
 
-def ask_block(setup: AskSetup, block: Block) -> Summary:
+def local_cluster(workers: int) -> Any:
+    """Return a started cluster of this machine, one thread a worker process; use it as a context manager."""
+    import dask
+    from distributed import LocalCluster
+
+    # By default each worker looks at its own stack a hundred times a second.
+    with dask.config.set({"distributed.worker.profile.enabled": False}):
+        return LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        )
+
+
+@dataclass(frozen=True)
+class _Parcel:
+    """A block on its way to a worker, compressed: prompts repeat each other, and the scheduler holds many."""
+
+    size: int
+    content: bytes
+
+    @classmethod
+    def of(cls, block: Block) -> _Parcel:
+        import pyarrow as pa
+
+        content = pickle.dumps(block, pickle.HIGHEST_PROTOCOL)
+        return cls(len(content), pa.compress(content, codec="zstd", asbytes=True))
+
+    def block(self) -> Block:
+        import pyarrow as pa
+
+        content = pa.decompress(self.content, decompressed_size=self.size, codec="zstd", asbytes=True)
+        block: Block = pickle.loads(content)  # noqa: S301 - made by the run itself, and Dask pickles anyway
+        return block
+
+
+def ask_block(setup: AskSetup, parcel: _Parcel) -> Summary:
     """Ask one block, in the process of a worker."""
+    block = parcel.block()
     with waiting_lock(OpenShard(setup.folder, block.name).lock):
         return LocalEngine(setup, reader=_reader(setup.folder, setup.run_id)).run([block])
 
@@ -132,7 +168,7 @@ class DaskEngine:
         """Ask all blocks. See :class:`~judge_calibration.judges.engines.local.LocalEngine`."""
         try:
             import dask
-            from distributed import Client, LocalCluster
+            from distributed import Client
         except ModuleNotFoundError:
             raise DaskError(
                 "The engine dask needs the extra 'distributed', which is not installed.",
@@ -155,16 +191,7 @@ class DaskEngine:
                     ) from None
                 with client:
                     return self._hand_out(client, iter(blocks), allowance)
-            with (
-                LocalCluster(
-                    n_workers=options.workers,
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address=None,
-                    host="127.0.0.1",
-                ) as cluster,
-                Client(cluster) as client,
-            ):
+            with local_cluster(options.workers) as cluster, Client(cluster) as client:
                 return self._hand_out(client, iter(blocks), allowance)
 
     def _hand_out(self, client: Any, blocks: Iterator[Block], allowance: _Allowance) -> Summary:
@@ -191,7 +218,7 @@ class DaskEngine:
                         break  # what is in flight may cost less than it was promised
                     setup = _within_allowance(shared, allowance, bounds)
                     block = waiting.popleft()
-                    task = client.submit(ask_block, setup, block, pure=False)
+                    task = client.submit(ask_block, setup, _Parcel.of(block), pure=False)
                     in_flight[task] = (frozenset(call.call_id for call in block.calls), bounds)
                     for judge_id, cost in bounds.items():
                         allowance.spend(judge_id, cost)

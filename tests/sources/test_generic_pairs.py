@@ -180,6 +180,11 @@ class TestDelimited:
         assert "row 3" in text
         assert "4 fields" in text
 
+    def test_another_delimiter_is_one_problem_also_where_texts_have_commas(self, pairs_of):
+        text = error_of(pairs_of, "p.csv", "question;response_a;response_b\nq, r;a, b;c\ns;t, u, v;w\n")
+        assert "delimiter: ';'" in text
+        assert text.count("  - ") == 1
+
     def test_another_delimiter_is_recognised_and_declared(self, pairs_of):
         text = "question;response_a;response_b\nq;a;b\n"
         assert "delimiter: ';'" in error_of(pairs_of, "p.csv", text)
@@ -505,6 +510,17 @@ class TestAllOrNothing:
         assert f"is '{meant}' meant?" in text
         assert "set: {codes:" in text
 
+    @pytest.mark.parametrize("value", ["1.0", "1", "1.00", 1.0])
+    def test_a_whole_number_with_a_point_is_the_number(self, pairs_of, value):
+        codes = {"A": [1], "B": [0], "TIE": [0.5]}
+        frame = pairs_of("p.jsonl", [{**ROW, "reference_label": value}], codes=codes, **LABELLED)
+        assert frame["reference_label"].tolist() == ["A"]
+
+    def test_a_decimal_comma_is_told(self, pairs_of):
+        codes = {"A": [1], "B": [0], "TIE": [0.5]}
+        text = error_of(pairs_of, "p.jsonl", [{**ROW, "reference_label": "0,5"}], codes=codes, **LABELLED)
+        assert "is 0.5 meant? it is written with a comma" in text
+
     def test_a_wrong_row_takes_no_part_in_comparisons(self, pairs_of):
         rows = [{**ROW, "pair_id": "1", "stakes": "no"}, {**ROW, "pair_id": "1", "question": "x"}]
         text = error_of(pairs_of, "p.jsonl", rows)
@@ -514,6 +530,8 @@ class TestAllOrNothing:
     def test_what_to_do_about_a_missing_column_is_told(self, pairs_of):
         text = error_of(pairs_of, "p.jsonl", [{"frage": "q", "response_a": "a", "response_b": "b"}])
         assert "set: {fields: {question: NAME}}" in text
+        text = error_of(pairs_of, "p.jsonl", [{"frage": "q", "eins": "a", "zwei": "b"}])
+        assert "set: {fields: {question: NAME, response_a: NAME, response_b: NAME}}" in text
 
     def test_columns_that_nothing_reads_are_told(self, write):
         read = read_pairs([SourceFile(path=write("p.jsonl", [{**ROW, "zzz": 1}]), layout="pairs")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from judge_calibration.sources.fields import as_number
 from judge_calibration.sources.problems import show
 
 UNKNOWN = "?"
+_DECIMAL = re.compile(r"-?\d{1,15}\.\d{1,15}")
 NONE = ""
 _MEANINGS = ("A", "B", "first", "second", "TIE", "ABSTAIN")
 _OTHER = {"A": "B", "B": "A", "first": "second", "second": "first"}
@@ -20,13 +22,15 @@ def code_key(value: Any) -> str | None:
 
     Examples
     --------
-    >>> code_key(1) == code_key("1") == code_key(1.0), code_key(True), code_key(None), code_key(" A ")
-    (True, 'true (boolean)', None, 'A')
+    >>> code_key(1) == code_key("1") == code_key(1.0) == code_key("1.0"), code_key(True), code_key(" A ")
+    (True, 'true (boolean)', 'A')
     """
     if value is None:
         return None
     if isinstance(value, bool):
         return f"{str(value).lower()} (boolean)"
+    if isinstance(value, str) and _DECIMAL.fullmatch(value.strip()):
+        value = float(value)  # whole numbers beside an empty cell are often written as 1.0
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, (int, float)):
@@ -80,6 +84,8 @@ def nearly(value: Any, known: Sequence[str | None]) -> str:
     if not isinstance(value, str):
         return ""
     plain = _plain(value)
+    if re.fullmatch(r"-?\d+,\d+", plain) and code_key(plain.replace(",", ".")) in known:
+        return f" (is {code_key(plain.replace(',', '.'))} meant? it is written with a comma)"
     close = next((code for code in known if code and plain and _plain(code) == plain), None)
     return f" (is {close!r} meant? codes are compared letter by letter)" if close else ""
 

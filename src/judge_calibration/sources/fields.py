@@ -151,6 +151,7 @@ class Reader:
         lacking = [name for name, seen in self._seen.items() if not seen]
         lacking += [min(names) for names in self._any_of if not names & self._met]
         # Where a whole mapping is absent, it is named, and not everything that should stand in it.
+        unnamed: dict[str, None] = {}
         for name in self._outermost(lacking):
             readers = [
                 field
@@ -164,14 +165,14 @@ class Reader:
             )
             for field in readers:
                 if self._fields[field].column == name:
-                    self.problems.advise(
-                        f"name the column that holds it: `set: {{fields: {{{field}: NAME}}}}`"
-                    )
+                    unnamed[f"{field}: NAME"] = None
                 if field == "order":
                     self.problems.advise(
                         "if the file does not tell which answer was shown first: "
                         "`set: {fields: {order: {const: AB}}, order_recorded: false}`"
                     )
+        if unnamed:
+            self.problems.advise(f"name the columns as they are: `set: {{fields: {{{', '.join(unnamed)}}}}}`")
         # An optional column under a misspelt name would be left out without a word.
         absent = [name for name in self._absent if name not in self._names]
         for name in self.unread_columns():

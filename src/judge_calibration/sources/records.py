@@ -159,6 +159,7 @@ def _delimited(file: OpenFile, layout: Layout, problems: Problems) -> Iterator[B
             if header is None:
                 raise UnreadableFileError("an empty file", "a header and rows")
             _check_header(header)
+            _check_delimiter(header, delimiter)
             yield from _rows_of_width(rows, header, file, problems, lambda: f" (line {reader.line_num})")
     except csv.Error as error:
         raise UnreadableFileError(
@@ -184,6 +185,15 @@ def _check_header(header: list[str]) -> None:
     repeated = sorted({name for name in header if header.count(name) > 1})
     if repeated:
         raise UnreadableFileError(f"the columns {repeated} twice in the header", "each column once")
+
+
+def _check_delimiter(header: list[str], delimiter: str) -> None:
+    other = next((mark for mark in ";\t|," if mark in header[0]), None)
+    if len(header) == 1 and other and other != delimiter:
+        raise UnreadableFileError(
+            f"a single column, {header[0]!r:.80}",
+            f"several, parted by {delimiter!r}; declare `delimiter: {other!r}` if that is what parts them",
+        )
 
 
 def _rows_of_width(
@@ -380,12 +390,6 @@ def unknown_column(name: str, known: list[str]) -> str:
     >>> unknown_column("lable", ["label", "question"])
     "no such column (did you mean 'label'?)"
     """
-    if len(known) == 1:
-        other = next((mark for mark in ";\t|," if mark in known[0]), None)
-        if other:
-            return (
-                f"a single column, {known[0]!r:.80} (declare `delimiter: {other!r}` if that is what parts it)"
-            )
     known = [other for other in known if not other.startswith("_")]
     close = get_close_matches(name, known, n=1)
     if close:

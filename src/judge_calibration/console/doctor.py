@@ -194,7 +194,9 @@ def _read(file: str, name: str, settings: dict[str, Any]) -> _Read:
         tables, table = {"labels": people.labels}, people.source_files
     rows = int(table["rows"].sum())
     licence = ", ".join(sorted({str(value) for value in table["licence"].dropna()})) or "not told"
-    status = "" if described.status == "verified" else " (this layout was not seen at its source: unverified)"
+    own = name.endswith((".yml", ".yaml"))
+    unseen = described.status != "verified" and not own
+    status = " (this layout was not seen at its source: unverified)" if unseen else ""
     lines = [
         f"{file}: {described.title}{status}.",
         f"Layout '{name}', {described.kind}: {rows} rows read, "

@@ -15,7 +15,7 @@ from judge_calibration.profiles.matched_items import matched_gap
 from judge_calibration.profiles.pair_counts import count_pairs
 from judge_calibration.profiles.panel_simulation import simulate_panel
 from judge_calibration.profiles.storage import pack, unpack, unpack_stable
-from judge_calibration.profiles.two_way_interval import Term, item_resamples, two_way_interval
+from judge_calibration.profiles.two_way_interval import Term, _percentiles, item_resamples, two_way_interval
 from judge_calibration.profiles.weights import fit_weights
 
 
@@ -148,6 +148,12 @@ class TestTwoWayInterval:
         width = [high - low for low, high in (result.by_item, result.two_way)]
         assert width[1] > width[0]
         assert result.undefined is None
+
+    def test_ends_are_those_of_a_mean_of_few_units(self):
+        """5 units: normal tail at sqrt(5/4) x 2.776 = 3.104 standard errors, .00095; 500: nearly .025."""
+        values = np.linspace(0.0, 1.0, 100_001)
+        assert _percentiles(values, 0.95, 5)[0] == pytest.approx(0.00095, abs=2e-5)
+        assert _percentiles(values, 0.95, 500)[0] == pytest.approx(0.0246, abs=1e-4)
 
     def test_few_judges_get_no_interval_by_judge(self):
         term = Term(np.full((1, 20), 2.0), np.full((1, 20), 3.0))

@@ -98,6 +98,11 @@ def two_way_interval(
     -----
     A judge drawn twice is not paired with itself: its copies agree by construction and would say nothing.
 
+    Plain percentiles are too narrow for a handful of judges (they held for 78 % of SIMULATED panels of four).
+    The ends are therefore the expanded percentiles of Hesterberg (2015, What Teachers Should Know About the
+    Bootstrap): those that would make the interval of a mean of n Student's. n is the clusters by item, the
+    judges by judge, the fewer of both for the two-way interval.
+
     Examples
     --------
     >>> term = Term(np.full((6, 12), 4.0), np.full((6, 12), 5.0))
@@ -125,12 +130,20 @@ def two_way_interval(
     for judges in [np.ones(n_judges, dtype=bool)] if panels is None else panels:
         chosen = judges[first] & judges[second]
         own = None if resampled is None else resampled[:, chosen]
-        results.append(_interval(whole[:, chosen], own, int(judges.sum()), resamples, seed, level))
+        results.append(
+            _interval(whole[:, chosen], own, int(judges.sum()), n_clusters, resamples, seed, level)
+        )
     return results
 
 
 def _interval(
-    whole: np.ndarray, resampled: np.ndarray | None, n_judges: int, resamples: int, seed: int, level: float
+    whole: np.ndarray,
+    resampled: np.ndarray | None,
+    n_judges: int,
+    n_clusters: int,
+    resamples: int,
+    seed: int,
+    level: float,
 ) -> TwoWayInterval:
     ones = np.ones((1, whole.shape[1]))
     value = float(_mean(whole, ones)[0])
@@ -144,16 +157,17 @@ def _interval(
             [np.bincount(rng.integers(0, n_judges, n_judges), minlength=n_judges) for _ in range(resamples)]
         )
         drawn = (counts[:, first] * counts[:, second]).astype(np.float64)
-        by_judge = _percentiles(_mean(whole, drawn), level)
+        by_judge = _percentiles(_mean(whole, drawn), level, n_judges)
     if resampled is None:
         return TwoWayInterval(value, nan, by_judge, nan, "fewer_than_10_clusters")
-    by_item = _percentiles(_mean(resampled, ones), level)
+    by_item = _percentiles(_mean(resampled, ones), level, n_clusters)
     if n_judges < FEWEST_JUDGES:
         return TwoWayInterval(value, by_item, nan, nan, "fewer_than_4_judges")
     both = _mean(resampled, drawn)
     if np.isnan(both).mean() > 0.1:
         return TwoWayInterval(value, by_item, by_judge, nan, "often_undefined")
-    return TwoWayInterval(value, by_item, by_judge, _percentiles(both, level), None)
+    two_way = _percentiles(both, level, min(n_judges, n_clusters))
+    return TwoWayInterval(value, by_item, by_judge, two_way, None)
 
 
 def _statistic(terms: Sequence[tuple[np.ndarray, np.ndarray, int]]) -> np.ndarray:
@@ -171,9 +185,13 @@ def _mean(rates: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.divide(sums, total, out=np.full(total.shape, np.nan), where=total > 0)
 
 
-def _percentiles(values: np.ndarray, level: float) -> tuple[float, float]:
+def _percentiles(values: np.ndarray, level: float, n: int) -> tuple[float, float]:
+    """Return the ends of an interval from resamples of `n` units: percentiles, expanded for small n."""
+    from scipy import stats
+
     known = values[~np.isnan(values)]
     if not known.size:
         return float("nan"), float("nan")
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    tail = float(stats.norm.cdf(-np.sqrt(n / (n - 1)) * stats.t.ppf((1 + level) / 2, n - 1)))
+    low, high = np.quantile(known, [tail, 1 - tail])
     return float(round(low, 7)), float(round(high, 7))

@@ -436,3 +436,14 @@ def test_held_out_pairs_can_be_of_some_controlled_changes_only():
     found = draw_held_out(schemas.conform(pairs, schemas.PAIRS), pairs, options)
     assert set(found["manipulation"].fillna("none")) == {"correctness", "none"}
     assert (found["split"] == "test").all()
+
+
+def test_a_failure_is_told_once_with_all_that_it_is_about(run, caplog):
+    pairs = make_pairs()
+    pairs["reference_label"] = "A"
+    run(pairs, options=adaptation_options(rubrics=None))
+    told = [message for message in caplog.messages if "same reference" in message]
+    assert told == [
+        "Adaptation, reweighting; s; scripted-fair; 8 and 16 and full labels: "
+        "all labelled training pairs that were read have the same reference."
+    ]

@@ -17,6 +17,7 @@ NOTE_COLUMNS = ("method", "judge_id", "source", "budget", "reason", "message", "
 READ = "kedro run --env adapt"
 TRAIN = ".venv-sft/bin/kedro run --env sft"
 INSTALL = "make env-sft"
+_MOST_WARNINGS = 20
 _ANSWERS = {
     "no_training_pair": "no labelled training pair of this source has attribute reads",
     "one_class_only": "all labelled training pairs that were read have the same reference",
@@ -102,10 +103,25 @@ def adaptation_notes(
                 reason, f"the writing model gave no rubric ({reason.removeprefix('writer_')})"
             )
             note(reason, message, method="rubric", **{n: one[n] for n in ("judge_id", "source", "budget")})
-    tried = [
-        row for row in rows if row["reason"] != "not_asked_for" and (readers or row.get("source") is None)
-    ]
-    for row in tried[:20] if readers else []:
-        names = [str(row[name]) for name in ("method", "judge_id", "source", "budget") if row.get(name)]
-        logger.warning("Adaptation, %s: %s.", ", ".join(names) or "all", row["message"])
+    if readers or options.rubrics is not None:
+        _log([row for row in rows if row["reason"] != "not_asked_for"])
     return pd.DataFrame(rows).reindex(columns=list(NOTE_COLUMNS)).astype("str")
+
+
+def _log(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Warn of each message once for a method and source, with the judges and budgets that it is about."""
+    about: dict[tuple[str, str, str], dict[str, list[str]]] = {}
+    for row in rows:
+        key = (str(row.get("method") or ""), str(row.get("source") or ""), str(row["message"]))
+        found = about.setdefault(key, {"judge_id": [], "budget": []})
+        for name, values in found.items():
+            if row.get(name) and str(row[name]) not in values:
+                values.append(str(row[name]))
+    told = list(about.items())
+    for (method, source, message), found in told[:_MOST_WARNINGS]:
+        names = [name for name in (method, source, ", ".join(found["judge_id"])) if name]
+        if found["budget"]:
+            names.append(f"{' and '.join(found['budget'])} labels")
+        logger.warning("Adaptation, %s: %s.", "; ".join(names) or "all", message)
+    if len(told) > _MOST_WARNINGS:
+        logger.warning("Adaptation: %d more are in adaptation_notes.", len(told) - _MOST_WARNINGS)

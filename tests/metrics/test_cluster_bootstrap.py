@@ -108,6 +108,18 @@ class TestWeights:
         exact = np.concatenate(list(weight_blocks(50, 200, 3))) @ sums
         np.testing.assert_array_equal(Resamples(50, 200, 3).totals(sums).T, exact)
 
+    def test_many_thin_columns_have_the_sums_of_a_plain_product(self):
+        rng = np.random.default_rng(2)
+        # Thirty columns in two or three clusters each, beside a full one and one of fractions.
+        sums = np.zeros((60, 32))
+        for column in range(30):
+            sums[rng.choice(60, 3, replace=False), column] = rng.integers(1, 9, 3)
+        sums[:, 30], sums[:, 31] = rng.integers(0, 9, 60), rng.random(60)
+        weights = np.concatenate(list(weight_blocks(60, 500, 7)))
+        found = Resamples(60, 500, 7).totals(sums)
+        assert (found[:31] == (weights.astype(np.int64) @ sums[:, :31].astype(np.int64)).T).all()
+        np.testing.assert_allclose(found[31], weights @ sums[:, 31])
+
 
 class TestUndefined:
     def test_no_row_is_undefined(self):

@@ -60,10 +60,10 @@ CONFUSION_COLUMNS = ["kind", "annotators", "row_label", "column_label", "count",
 
 def _reason_rows(primary: pd.DataFrame) -> pd.DataFrame:
     """Return each pair's reason codes, a row each: those that anybody named for it."""
-    rows = primary.loc[primary["attribute"].isna(), ["pair_id", "reason_codes"]].dropna()
+    rows = primary.loc[primary["attribute"].isna(), ["pair_id", "pair", "reason_codes"]].dropna()
     codes = {text: json.loads(text) for text in rows["reason_codes"].unique()}
     out = rows.assign(code=rows["reason_codes"].map(codes)).explode("code").dropna(subset=["code"])
-    return out[["pair_id", "code"]].drop_duplicates()
+    return out[["pair_id", "pair", "code"]].drop_duplicates()
 
 
 def _slices(
@@ -79,7 +79,8 @@ def _slices(
             values = whole["pair_id"].map(known[column].astype("str"))
             out += [(column, str(value), rows) for value, rows in overall.groupby(values, sort=True)]
     for code, named in _reason_rows(primary).groupby("code", sort=True):
-        out.append(("reason_code", str(code), overall[whole["pair_id"].isin(named["pair_id"]).to_numpy()]))
+        about = np.isin(overall["pair"].to_numpy(), named["pair"].to_numpy())
+        out.append(("reason_code", str(code), overall[about]))
     attributes = comparisons[comparisons["attribute"].notna()]
     out += [("attribute", str(value), rows) for value, rows in attributes.groupby("attribute", sort=True)]
     return out

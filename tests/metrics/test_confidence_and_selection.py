@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from judge_calibration.metrics.bootstrap import cluster_bootstrap
 from judge_calibration.metrics.confidence import (
     confidence_tables,
     expected_calibration_error_if_calibrated,
@@ -53,6 +54,41 @@ class TestConfidence:
             confidence_tables(verdicts, pairs, SMALL), confidence_tables(shuffled, pairs, SMALL), strict=True
         ):
             pd.testing.assert_frame_equal(one, two)
+
+    def test_points_carry_the_cluster_bootstrap_of_their_own_share(self, tables):
+        verdicts, pairs = tables.simulate(protocols=("one",))
+        rng = np.random.default_rng(0)
+        verdicts = verdicts.assign(confidence=rng.choice([0.55, 0.75, 0.95], len(verdicts)))
+        _, curves = confidence_tables(verdicts, pairs, SMALL)
+        curves = curves[curves["confidence"] == "stated"]
+        joined = verdicts.merge(pairs[["pair_id", "base_id", "reference_label"]], on="pair_id")
+        joined = joined[(joined["outcome"] == "valid") & joined["reference_label"].isin(["A", "B"])]
+        joined = joined.sort_values("base_id", kind="stable")
+        right = joined["verdict"] == joined["reference_label"]
+        for threshold in (0.95, 0.75, 0.55):
+            kept = (joined["confidence"] >= threshold).to_numpy(float)
+            wrong = kept * ~right.to_numpy(bool)
+            row = curves[(curves["curve"] == "risk_coverage") & (curves["low_edge"] == threshold)].iloc[0]
+            assert row["n_items"] == kept.sum()
+            assert row["risk"] == pytest.approx(wrong.sum() / kept.sum())
+            assert row["risk_low"] < row["risk"] < row["risk_high"]
+            # Another order of the clusters draws other resamples: equal but for that.
+            plain = cluster_bootstrap(wrong, kept, joined["base_id"], 200)
+            assert row["risk_low"] == pytest.approx(plain.low, abs=0.03)
+            assert row["risk_high"] == pytest.approx(plain.high, abs=0.03)
+        bins = curves[(curves["curve"] == "reliability") & (curves["n_items"] > 0)]
+        assert len(bins) == 3
+        assert (bins["accuracy_low"] < bins["accuracy"]).all()
+        assert (bins["accuracy"] < bins["accuracy_high"]).all()
+        empty = curves[(curves["curve"] == "reliability") & (curves["n_items"] == 0)]
+        assert empty["accuracy_low"].isna().all()
+
+    def test_a_point_of_few_base_tasks_has_no_interval_and_says_so(self, tables):
+        verdicts = tables.verdicts({"p1": ("A", "B")}).assign(confidence=[0.9, 0.9])
+        _, curves = confidence_tables(verdicts, tables.pairs({"p1": "A"}), SMALL)
+        row = curves[(curves["curve"] == "risk_coverage") & (curves["confidence"] == "stated")].iloc[0]
+        assert (row["risk"], row["interval_reason"]) == (0.5, "fewer_than_10_clusters")
+        assert np.isnan(row["risk_low"])
 
     def test_repeat_agreement_is_a_confidence(self, tables):
         reads = {"p1": ("AAA", "AAB"), "p2": ("BBA", "BBB")}
@@ -108,6 +144,20 @@ class TestConfidence:
 
 
 class TestSelection:
+    def test_risk_by_coverage_has_intervals_and_ends_with_all_pairs(self, tables):
+        verdicts, pairs = tables.simulate(protocols=("one",))
+        _, curve = selective_tables(verdicts, pairs, SMALL)
+        whole = curve[curve["slice_by"] == "all"]
+        assert whole["threshold"].is_monotonic_decreasing
+        last = whole.iloc[-1]
+        assert (last["coverage"], last["n_kept"]) == (1.0, last["n_pairs"])
+        known = whole[whole["risk_low"].notna()]
+        assert len(known) >= 3
+        assert (known["risk_low"] <= known["risk"]).all()
+        assert (known["risk"] <= known["risk_high"]).all()
+        assert (known["risk_high"] > known["risk_low"]).all()
+        assert (whole.loc[whole["risk_low"].isna(), "interval_reason"] != "").all()
+
     def test_clopper_pearson_against_statsmodels(self):
         from statsmodels.stats import proportion
 

@@ -11,7 +11,7 @@ from judge_calibration.metrics.estimation import SourceGroup, cell_keys, shown_c
 from judge_calibration.metrics.intervals import choose_intervals
 from judge_calibration.metrics.judgments import ABSTAIN, CELL_COLUMNS, A, B, Ints, Judgments, encode
 from judge_calibration.metrics.rates import Floats, ratio
-from judge_calibration.metrics.share_rows import CELL_KEYS, curve_intervals
+from judge_calibration.metrics.share_rows import CELL_KEYS, curve_sums, ratio_intervals
 from judge_calibration.metrics.trust_table import rows_of_view
 from judge_calibration.options.reporting import IntervalOptions, ReportingOptions
 
@@ -334,7 +334,8 @@ def _curves(
     """Return the reliability curve and the risk-coverage curve of one cell."""
     bin_of = np.minimum((confidence * bins).astype(np.int64), bins - 1)
     n = np.bincount(bin_of, minlength=bins)
-    in_bins = curve_intervals(bin_of, right, bins, cluster, group, options)
+    sums = curve_sums(bin_of, right, bins, cluster, group.n_clusters)
+    in_bins = ratio_intervals(*sums, group.resamples, True, options)
     reliability = pd.DataFrame(
         {
             "curve": "reliability",
@@ -357,7 +358,8 @@ def _curves(
     # An item is kept from the first shown threshold on that does not exceed its confidence. The last shown
     # one is the lowest of all, so that every item is kept somewhere.
     place = np.searchsorted(-thresholds[shown], -confidence)
-    kept = curve_intervals(place, ~right, len(shown), cluster, group, options, cumulative=True)
+    sums = curve_sums(place, ~right, len(shown), cluster, group.n_clusters, cumulative=True)
+    kept = ratio_intervals(*sums, group.resamples, True, options)
     tradeoff = pd.DataFrame(
         {
             "curve": "risk_coverage",

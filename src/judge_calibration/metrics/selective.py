@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from judge_calibration.metrics.estimation import SourceGroup, cell_keys, shown_cells, source_groups
+from judge_calibration.metrics.bootstrap import Resamples
+from judge_calibration.metrics.estimation import cell_keys, shown_cells, source_groups
 from judge_calibration.metrics.judgments import A, B, Ints, encode
 from judge_calibration.metrics.rates import Floats, ratio
-from judge_calibration.metrics.share_rows import CELL_KEYS, curve_intervals
+from judge_calibration.metrics.share_rows import CELL_KEYS, curve_sums, ratio_intervals
 from judge_calibration.metrics.slices import WHOLE
 from judge_calibration.options.reporting import IntervalOptions, ReportingOptions, SelectiveOptions
 
@@ -291,33 +292,62 @@ def _rows(
     return out
 
 
-def _points(
-    score: Floats,
-    wrong: npt.NDArray[np.bool_],
-    cluster: Ints,
-    group: SourceGroup,
-    options: IntervalOptions,
-) -> list[dict[str, object]]:
-    """Return coverage and risk at every threshold, the strictest first."""
+class _Curve(NamedTuple):
+    """The curve of one cell and slice: where it is, and hits and items of its points within clusters."""
+
+    where: dict[str, object]
+    thresholds: Floats
+    over: Floats
+    under: Floats
+
+
+def _curve(
+    where: dict[str, object], score: Floats, wrong: npt.NDArray[np.bool_], cluster: Ints, n_clusters: int
+) -> _Curve:
+    """Return risk at every threshold, the strictest first."""
     falling, place = np.unique(-score, return_inverse=True)
-    kept = np.cumsum(np.bincount(place, minlength=len(falling)))
-    found = curve_intervals(
-        place.astype(np.int64), wrong, len(falling), cluster, group, options, cumulative=True
-    )
-    return [
-        {
-            "threshold": -falling[i],
-            "n_pairs": len(score),
-            "n_kept": int(kept[i]),
-            "coverage": kept[i] / len(score),
-            "risk": found.value[i],
-            "risk_low": found.low[i],
-            "risk_high": found.high[i],
-            "n_clusters": int(found.clusters[i]),
-            "interval_reason": str(found.reason[i]),
-        }
-        for i in range(len(falling))
+    sums = curve_sums(place.astype(np.int64), wrong, len(falling), cluster, n_clusters, cumulative=True)
+    return _Curve(where, -falling, *sums)
+
+
+def _points(curves: list[_Curve], resamples: Resamples, options: IntervalOptions) -> list[dict[str, object]]:
+    """Return the points of all curves with their intervals; together, since each product costs the same."""
+    if not curves:
+        return []
+    over = np.concatenate([curve.over for curve in curves], axis=1)
+    under = np.concatenate([curve.under for curve in curves], axis=1)
+    parts = [
+        ratio_intervals(over[:, at : at + _BATCH], under[:, at : at + _BATCH], resamples, True, options)
+        for at in range(0, over.shape[1], _BATCH)
     ]
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("value", "low", "high", "clusters", "reason")
+    }
+    found: list[dict[str, object]] = []
+    for curve in curves:
+        kept = curve.under.sum(axis=0)
+        for threshold, n in zip(curve.thresholds, kept, strict=True):
+            i = len(found)
+            found.append(
+                curve.where
+                | {
+                    "threshold": threshold,
+                    "n_pairs": int(kept[-1]),
+                    "n_kept": int(n),
+                    "coverage": n / kept[-1],
+                    "risk": columns["value"][i],
+                    "risk_low": columns["low"][i],
+                    "risk_high": columns["high"][i],
+                    "n_clusters": int(columns["clusters"][i]),
+                    "interval_reason": str(columns["reason"][i]),
+                }
+            )
+    return found
+
+
+_BATCH = 256
+"""Points whose resamples are held at once."""
 
 
 def selective_tables(
@@ -374,6 +404,7 @@ def selective_tables(
         for c in np.flatnonzero(shown_cells(judgments, group)):
             own = usable & (cell == c) & group.member[pair]
             keys = cell_keys(judgments, int(c)) | {"source": group.name}
+            curves: list[_Curve] = []
             for slicing in group.slicings:
                 for value, name in enumerate(slicing.names):
                     there = np.flatnonzero(own & (slicing.codes[pair] == value))
@@ -383,10 +414,8 @@ def selective_tables(
                     s, w = score[there], wrong[there]
                     for found in _rows(s, w, base.iloc[pair[there]].reset_index(drop=True), chosen.selective):
                         guarantees.append(where | found)
-                    curve += [
-                        where | point
-                        for point in _points(s, w, group.cluster[pair[there]], group, chosen.intervals)
-                    ]
+                    curves.append(_curve(where, s, w, group.cluster[pair[there]], group.n_clusters))
+            curve += _points(curves, group.resamples, chosen.intervals)
     return _typed(guarantees, SELECTIVE_COLUMNS), _typed(curve, CURVE_COLUMNS)
 
 

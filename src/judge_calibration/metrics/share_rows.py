@@ -99,16 +99,15 @@ def ratio_intervals(
     )
 
 
-def curve_intervals(
+def curve_sums(
     place: Ints,
     hit: npt.NDArray[np.bool_],
     points: int,
     cluster: Ints,
-    group: SourceGroup,
-    options: IntervalOptions,
+    n_clusters: int,
     cumulative: bool = False,
-) -> Intervals:
-    """Return the share of hits at every point of a curve, each with its own interval.
+) -> tuple[Floats, Floats]:
+    """Return hits and items of every point of a curve within clusters, for :func:`ratio_intervals`.
 
     Parameters
     ----------
@@ -119,26 +118,27 @@ def curve_intervals(
     points : int
         Number of points.
     cluster : numpy.ndarray of int, shape (n_items,)
-        Cluster of each item within the group.
-    group : SourceGroup
-        Clusters and resamples.
-    options : IntervalOptions
-        Rules for intervals.
+        Cluster of each item.
+    n_clusters : int
     cumulative : bool
         Whether points hold the items of all earlier ones, as kept verdicts do while a threshold falls.
 
+    Returns
+    -------
+    over, under : numpy.ndarray of float64, shape (n_clusters, points)
+
     Notes
     -----
-    Intervals hold for each point by itself, not for the curve as a whole. The points' places (bins,
-    thresholds) are taken as given.
+    Intervals of such points hold for each point by itself, not for the curve as a whole. The points' places
+    (bins, thresholds) are taken as given.
     """
-    shape = (group.n_clusters, points)
+    shape = (n_clusters, points)
     slot = cluster * points + place
-    under = np.bincount(slot, minlength=shape[0] * points).astype(np.float64).reshape(shape)
-    over = np.bincount(slot, weights=hit, minlength=shape[0] * points).astype(np.float64).reshape(shape)
+    under = np.bincount(slot, minlength=n_clusters * points).astype(np.float64).reshape(shape)
+    over = np.bincount(slot, weights=hit, minlength=n_clusters * points).astype(np.float64).reshape(shape)
     if cumulative:
         under, over = np.cumsum(under, axis=1), np.cumsum(over, axis=1)
-    return ratio_intervals(over, under, group.resamples, True, options)
+    return over, under
 
 
 def empty_shares(extra: tuple[str, ...] = ()) -> pd.DataFrame:

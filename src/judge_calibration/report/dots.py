@@ -81,18 +81,24 @@ def dot_plot(
 
     lines = list(dict.fromkeys(dot.line for dot in dots))
     names = list(dict.fromkeys(dot.series for dot in dots))
-    figure = blank(90 + (22 * len(names) + 24) * max(1, len(lines)))
+    # Series that share a line stand below one another on it, in a fixed order.
+    there = {(dot.line, dot.series) for dot in dots}
+    on_line = {line: [name for name in names if (line, name) in there] for line in lines}
+    most = max(map(len, on_line.values()), default=1)
+    figure = blank(90 + (20 * most + 18) * max(1, len(lines)))
     factor = 100.0 if share else 1.0
     unit = " %" if share else ""
     for number, name in enumerate(names):
         own = [dot for dot in dots if dot.series == name]
-        # Several series stand beside one another on a line, in a fixed order.
-        shift = (number - (len(names) - 1) / 2) * (0.62 / max(1, len(names)))
         values = np.array([factor * dot.value for dot in own])
         figure.add_trace(
             go.Scatter(
                 x=_rounded(values),
-                y=[lines.index(dot.line) + shift for dot in own],
+                y=[
+                    lines.index(dot.line)
+                    + _shift(on_line[dot.line].index(name), len(on_line[dot.line]), most)
+                    for dot in own
+                ],
                 mode="markers",
                 name=name,
                 marker={
@@ -129,6 +135,11 @@ def dot_plot(
         figure.update_xaxes(range=[factor * span[0], factor * span[1]])
     figure.update_layout(showlegend=len(names) > 1)
     return figure
+
+
+def _shift(place: int, of: int, most: int) -> float:
+    """Return how far below the middle of its line a mark stands."""
+    return (place - (of - 1) / 2) * (0.66 / most)
 
 
 def _reach(end: float | None, value: float, factor: float) -> float:

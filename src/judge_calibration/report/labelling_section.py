@@ -91,6 +91,9 @@ def _draw_people(
     frame: pd.DataFrame, axis: str, reference: float, span: tuple[float, float] | None
 ) -> go.Figure | None:
     rows = frame[frame["statistic"].isin(_DRAWN) & frame["annotator_id"].isin(_busiest(frame))]
+    rows = rows.assign(_place=rows["statistic"].map(_DRAWN.index)).sort_values(
+        ["annotator_id", "_place"], kind="stable"
+    )
     series = [_OF_ANNOTATORS[name] for name in rows["statistic"]]
     dots = dots_of(rows, list(rows["annotator_id"]), series, n="n")
     return dot_plot(dots, axis, reference=reference, span=span) if dots else None
@@ -126,11 +129,19 @@ def _progress(tables: Tables) -> list[Block]:
         what = "No pair waits for people: no round is planned, or no pair comes with its texts. To plan one:"
         return [Missing(what, "kedro run --pipelines data_prep,annotation")]
     shown = frame[frame["scope"].isin(["all", "annotator"])]
+    shown = pd.DataFrame(
+        {
+            "Who": ["all together" if name == "all" else str(name) for name in shown["name"]],
+            "Stage": list(shown["stage"]),
+            **{title: [f"{int(n):,}" for n in shown[name]] for name, title in _COUNTED.items()},
+            "Done": [percent(share) for share in shown["share_done"]],
+        }
+    )
     note = (
         "Pairs given out and labelled; adjudication counts pairs whose first labels differ. By slice in the "
         "download."
     )
-    blocks: list[Block] = [plain_table("progress-table", "How far the round is", note, shown, exact=frame)]
+    blocks: list[Block] = [short_table("progress-table", "How far the round is", note, shown, frame)]
     settled = some(tables, "adjudicated_labels")
     if settled is not None:
         overall = settled[settled["attribute"].isna()]
@@ -148,6 +159,14 @@ def _progress(tables: Tables) -> list[Block]:
     return blocks
 
 
+_COUNTED = {
+    "assigned": "Given out",
+    "labelled": "Labelled",
+    "remaining": "Open",
+    "ties": "Ties",
+    "abstentions": "Abstentions",
+    "disagreements": "Disagreements",
+}
 _SETTLED = {
     "agreed": "settled: all first labels are the same",
     "third_decides": "settled: the third label decided",

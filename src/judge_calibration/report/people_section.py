@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 MOST_PANELS = 4
-MOST_CELLS = 12
+MOST_CELLS = 8
 _LEAD = "A judge is read beside people: how often it agrees with a reference, and how often people agree."
 _STATISTICS = {
     "raw": "Raw agreement",
@@ -67,14 +68,31 @@ def draw_confusion(tables: Tables) -> go.Figure | None:
         row_rank=rows["row_label"].map({name: i for i, name in enumerate(_ORDER)}).fillna(9),
         rank=rows["column_label"].map({name: i for i, name in enumerate(_ORDER)}).fillna(9),
     )
-    used = rows.groupby(["row"])["count"].transform("sum") > 0
-    rows = rows[used & (rows.groupby(["column"])["count"].transform("sum") > 0)]
+    rows = rows.assign(cell=labelled(rows))
+    # Two of what a cell is held beside are enough for a picture; the numbers have all.
+    told = {cell: _most_telling(part["against"].unique()) for cell, part in rows.groupby("cell")}
+    rows = rows[[name in told[cell] for cell, name in zip(rows["cell"], rows["against"], strict=True)]]
+    panel = ["cell", "against"]
+    used = rows.groupby([*panel, "row"])["count"].transform("sum") > 0
+    rows = rows[used & (rows.groupby([*panel, "column"])["count"].transform("sum") > 0)]
     panels = []
-    for (name, against), part in rows.assign(cell=labelled(rows)).groupby(["cell", "against"], sort=False):
+    for (name, against), part in rows.groupby(panel, sort=False):
         ordered = part.sort_values(["row_rank", "rank"], kind="stable")
         title = f"{name}; against: {against_name(str(against))}"
         panels.append(grid_of(ordered, title, "row", "column", "share", "count"))
     return grids(panels, counts_only=True) if panels else None
+
+
+def _most_telling(against: Collection[str]) -> list[str]:
+    """Return what a judge's confusions are drawn against: settled labels and a reference before others.
+
+    Examples
+    --------
+    >>> _most_telling(["all annotators", "dawid_skene", "reference:constructed", "adjudicated"])
+    ['adjudicated', 'reference:constructed']
+    """
+    ranks = {"adjudicated": 0, "all annotators": 2, "dawid_skene": 3}
+    return sorted(against, key=lambda name: (ranks.get(name, 1), name))[:2]
 
 
 def _whole(frame: pd.DataFrame) -> pd.DataFrame:
@@ -151,7 +169,8 @@ def _confusion(tables: Tables, confusion: pd.DataFrame) -> Block:
     _, more = leading(whole[whole["judge_id"].notna()], tables["trust_table"], MOST_PANELS)
     rule = (
         "Each row adds up to 100 %: judgments (both orders) whose reference says this. Counts carry no "
-        f"interval; agreement, above, does. Single annotators are in the numbers. {more}"
+        "interval; agreement, above, does. Against settled labels and a reference where both are there; all "
+        f"else is in the numbers. {more}"
     )
     alternative = "Confusion matrices of the leading cells; the counts are in the table."
     title = "What does the judge say where the reference says A, B or TIE?"

@@ -35,6 +35,10 @@ class TestSaved:
     def test_an_empty_table_has_the_column(self, tmp_path):
         assert list(saved(tmp_path, Parquet, pd.DataFrame({"C": []})).load().columns) == ["C", "mark"]
 
+    def test_the_file_of_an_empty_table_says_it(self, tmp_path):
+        saved(tmp_path, Parquet, pd.DataFrame({"C": []}))
+        assert b"SIMULATED" in (tmp_path / "artifact").read_bytes()
+
     def test_the_csv_of_an_empty_table_says_it_in_its_header(self, tmp_path):
         saved(tmp_path, Parquet, pd.DataFrame({"C": []}), csv=True)
         assert (tmp_path / "artifact.csv").read_text().splitlines() == ["C,mark: SIMULATED"]

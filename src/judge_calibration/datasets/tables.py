@@ -61,8 +61,10 @@ def csv_bytes(frame: pd.DataFrame, **save_args: Any) -> bytes:
     return str(text).encode("utf-8")
 
 
-def parquet_bytes(frame: pd.DataFrame, row_group_size: int = 100_000) -> bytes:
+def parquet_bytes(frame: pd.DataFrame, row_group_size: int = 100_000, mark: str | None = None) -> bytes:
     """Return the frame as Parquet with fixed settings: the same rows give the same bytes.
+
+    A `mark` also stands in the file's own metadata, so that a table without a row carries it too.
 
     Raises
     ------
@@ -77,6 +79,8 @@ def parquet_bytes(frame: pd.DataFrame, row_group_size: int = 100_000) -> bytes:
             f"the index {list(frame.index.names)} would be lost; wanted a plain index (use reset_index())"
         )
     table = pa.Table.from_pandas(frame, preserve_index=False)
+    if mark is not None:
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), COLUMN: mark})
     sink = io.BytesIO()
     # One chunk a column: pages must depend on the rows, not on how the frame was put together.
     pq.write_table(
@@ -135,7 +139,7 @@ class Parquet(ChecksummedFile, ParquetDataset):
         self._csv = csv
 
     def _write(self, data: pd.DataFrame, file: BinaryIO) -> None:
-        file.write(parquet_bytes(data))
+        file.write(parquet_bytes(data, mark=self.mark))
 
     def _write_beside(self, data: pd.DataFrame, path: Path) -> None:
         if self._csv:

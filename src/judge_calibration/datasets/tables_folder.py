@@ -73,7 +73,10 @@ class Tables(Checksummed, AbstractVersionedDataset[Mapping[str, pd.DataFrame], d
                 )
         names = {name: f"{quote(name, safe='')}.parquet" for name in data}
         index = json.dumps(names, ensure_ascii=False, indent=1).encode("utf-8")
-        tables = ((names[name], parquet_bytes(table, self._row_group_size)) for name, table in data.items())
+        tables = (
+            (names[name], parquet_bytes(table, self._row_group_size, self.mark))
+            for name, table in data.items()
+        )
         files.write_folder(path, chain([(_INDEX, index)], tables))
 
     def load(self) -> dict[str, pd.DataFrame]:

@@ -64,7 +64,7 @@ def _broken(name: str, width: int = 12) -> str:
     return "<br>".join(line.strip() for line in lines)
 
 
-def judge_map(rows: pd.DataFrame, judges: Sequence[str]) -> go.Figure:
+def judge_map(rows: pd.DataFrame, judges: Sequence[str], lowest: float = 0.5) -> go.Figure:
     """Draw agreement of every two judges as a square map.
 
     Parameters
@@ -73,6 +73,8 @@ def judge_map(rows: pd.DataFrame, judges: Sequence[str]) -> go.Figure:
         judge_1, judge_2, agreement, joint_coverage, n_items of one stratum.
     judges : sequence of str
         The order of both axes.
+    lowest : float
+        The colours begin at the last twentieth below it: the same in maps that are compared.
     """
     import plotly.graph_objects as go
 
@@ -90,14 +92,13 @@ def judge_map(rows: pd.DataFrame, judges: Sequence[str]) -> go.Figure:
     names = short_names(judges)
     few = len(judges) <= MOST_PRINTED
     figure = blank(max(260, 110 + (30 if few else 22) * len(judges)))
-    known = agreement[~np.isnan(agreement)]
     figure.add_trace(
         go.Heatmap(
             z=_listed(100 * agreement),
             x=names,
             y=names,
             colorscale="Cividis",
-            zmin=float(min(50.0, np.floor(100 * known.min()))) if known.size else 50.0,
+            zmin=50.0 if np.isnan(lowest) else float(min(95.0, 5 * np.floor(20 * lowest + 1e-9))),
             zmax=100.0,
             text=[["" if np.isnan(v) else f"{100 * v:.0f}" for v in line] for line in agreement],
             texttemplate="%{text}" if few else None,

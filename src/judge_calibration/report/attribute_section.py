@@ -168,6 +168,8 @@ def _agreement_blocks(
         return blocks
     judges = whole["judge_id"].tolist()
     members = kept if len(kept) > 1 else judges
+    among = main["judge_1"].isin(members) & main["judge_2"].isin(members)
+    lowest = main.loc[among & main["stratum"].isin(("same", "opposite")), "agreement"].min()
     for stratum in ("same", "opposite"):
         rows = main[main["stratum"] == stratum]
         own = rows[rows["judge_1"].isin(members) & rows["judge_2"].isin(members)]
@@ -185,10 +187,10 @@ def _agreement_blocks(
                 f"Agreement on attributes, judge by judge: {_STRATA[stratum]}",
                 f"{count_noun(len(members), 'judge')}; a square is one judge pair: the share of the cells "
                 "that both resolve that points the same way, on items where their overall choices were "
-                f"{'the same' if stratum == 'same' else 'opposite'}. Counts and joint coverage in the "
-                f"numbers. Intervals of the means stand in the table above.{thin}",
+                f"{'the same' if stratum == 'same' else 'opposite'}. {_joint_range(drawn['joint_coverage'])} "
+                f"Counts in the numbers; intervals of the means stand in the table above.{thin}",
                 f"Square map of {len(members)} judges with the agreement of every two of them.",
-                figures.judge_map(drawn, members),
+                figures.judge_map(drawn, members, lowest),
                 exact,
             )
         )
@@ -212,6 +214,15 @@ def _agreement_blocks(
         )
     )
     return blocks
+
+
+def _joint_range(values: pd.Series) -> str:
+    """Return the joint coverages that stand behind the agreements of a figure."""
+    known = values.dropna()
+    if known.empty:
+        return "Joint coverage is undefined."
+    low, high = percent(known.min()), percent(known.max())
+    return f"Joint coverage: {low}." if low == high else f"Joint coverage: {low} to {high}."
 
 
 def _thick(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -320,7 +331,7 @@ def _gap_table(summary: pd.DataFrame) -> TableBlock:
         )
     three = summary[(summary["measure"] == "kappa_three") & (summary["panel"] == "full")]
     kappas = ", ".join(
-        f"{name}: {'undefined' if is_missing(v) else format(v, '.2f')}"
+        f"{name}: {'undefined' if is_missing(v) else format(v, 'z.2f')}"
         for name, v in zip(three["read"], three["mean"], strict=True)
     )
     note = (
@@ -371,7 +382,8 @@ def _attribute_blocks(tables: Tables, has_reduced: bool) -> list[Block]:
         pairs = int(rows["judge_pairs_all"].max()) if len(rows) else 0
         note = (
             f"{panel.capitalize()} panel, at most {count_noun(pairs, 'judge pair')} a bar; a pair's cells "
-            "are pooled within a family. Half is what two coins reach. No intervals here."
+            f"are pooled within a family. {_joint_range(rows['joint_coverage_all'])} Half is what two coins "
+            "reach. No intervals here."
         )
         if ranked[["agreement_same", "agreement_opposite"]].notna().any(axis=None):
             blocks.append(
@@ -636,7 +648,7 @@ def _shortened_text(value: Any) -> str:
 def _recovery(recovery: pd.DataFrame) -> TableBlock:
     shown = pd.DataFrame(
         {
-            "Statistic": recovery["statistic"],
+            "Statistic": recovery["statistic"].str.replace("_", " "),
             "Of": recovery["of"],
             "Planted (mean)": [_number(v) for v in recovery["planted"]],
             "Found (mean)": [_number(v) for v in recovery["found"]],

@@ -65,6 +65,27 @@ class TestInventory:
         for part in ("nearly the same name", "same definition", "'g'", "field name", "colour"):
             assert part in text
 
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (None, "attributes: found none"),
+            (["depth"], "families: found list; wanted a mapping"),
+            ({"families": ["f"], "attributes": []}, "families: found list; wanted a mapping"),
+            (
+                {"families": {"f": ""}, "attributes": ["depth"]},
+                "attribute 1: found 'depth'; wanted a mapping",
+            ),
+            ({"families": {"f": ""}, "attributes": {"depth": {}}}, "attributes: found dict; wanted a list"),
+            ({"families": {"f": ""}, "attributes": [{"name": 5, "family": ["f"]}]}, "field name: found 5"),
+            ({"families": {"f": ""}, "attributes": [{"name": "Depth"}]}, "'Depth'; wanted lower case"),
+            ({"families": {"f": ""}, "attributes": [{"name": "pair id"}]}, "'pair id'; wanted lower case"),
+        ],
+    )
+    def test_a_file_of_another_shape_is_explained(self, content, message):
+        with pytest.raises(InventoryError) as caught:
+            read_inventory(content)
+        assert message in str(caught.value)
+
 
 class TestCube:
     def test_stable_directions_of_the_definitions_table(self):

@@ -12,6 +12,7 @@ from judge_calibration.errors import Problem, ProblemsError
 
 _FIELDS = ("name", "family", "origin", "definition", "more", "not")
 _ORIGINS = ("paper", "ours")
+_KEYS = ("judge_id", "pair_id", "mark")
 
 
 class InventoryError(ProblemsError):
@@ -77,22 +78,35 @@ def read_inventory(content: Mapping[str, Any], where: str = "attribute inventory
     'depth'
     """
     problems: list[Problem] = []
-    families = content.get("families") or {}
-    entries = content.get("attributes") or []
+    families = _part(content, "families", dict, "a mapping of names to descriptions", where, problems)
+    entries = _part(content, "attributes", list, "a list of attributes", where, problems)
     if not entries:
         problems.append(Problem(f"{where}, attributes", "none", "at least one attribute"))
     attributes: list[Attribute] = []
     for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, Mapping):
+            wanted = f"a mapping with the fields {', '.join(_FIELDS)}"
+            problems.append(Problem(f"{where}, attribute {number}", repr(entry)[:60], wanted))
+            continue
         place = f"{where}, attribute {number} ({entry.get('name', 'no name')})"
         for name in _FIELDS:
             value = entry.get(name)
             if not isinstance(value, str) or not value.strip():
                 problems.append(Problem(f"{place}, field {name}", repr(value), "a text"))
-        for name in sorted(set(entry) - set(_FIELDS)):
-            problems.append(Problem(f"{place}, field {name}", "an unknown field", ", ".join(_FIELDS)))
-        if entry.get("family") not in families:
+        given = str(entry.get("name", ""))
+        if given != given.strip().lower() or column_name(given) in _KEYS:
             problems.append(
-                Problem(f"{place}, field family", repr(entry.get("family")), "one of " + ", ".join(families))
+                Problem(f"{place}, field name", repr(given), "lower case, and no column of reads")
+            )
+        for name in sorted(map(str, set(entry) - set(_FIELDS))):
+            problems.append(Problem(f"{place}, field {name}", "an unknown field", ", ".join(_FIELDS)))
+        if not isinstance(entry.get("family"), str) or entry["family"] not in families:
+            problems.append(
+                Problem(
+                    f"{place}, field family",
+                    repr(entry.get("family")),
+                    "one of " + ", ".join(map(str, families)),
+                )
             )
         if entry.get("origin") not in _ORIGINS:
             problems.append(
@@ -107,6 +121,15 @@ def read_inventory(content: Mapping[str, Any], where: str = "attribute inventory
             "edit the file; each attribute needs a name of its own",
         )
     return tuple(attributes)
+
+
+def _part(content: Any, name: str, kind: type, wanted: str, where: str, problems: list[Problem]) -> Any:
+    """Return a part of the file; an empty one, with a problem, where it is something else."""
+    found = content.get(name) if isinstance(content, Mapping) else content
+    if found is None or isinstance(found, kind):
+        return found or kind()
+    problems.append(Problem(f"{where}, {name}", type(found).__name__, wanted))
+    return kind()
 
 
 def _words(text: str) -> tuple[str, ...]:

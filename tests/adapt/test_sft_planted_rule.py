@@ -1,4 +1,6 @@
-"""The shipped model really learns a planted rule, at each of three seeds: some ten minutes a seed.
+"""The shipped model really learns a planted rule, at each of three seeds: some eight minutes a seed.
+
+The recipe is that of the environment `sft`; the full budget passes twice over all its pairs.
 
 The figures that these tests print are those of docs/adaptation-sft.md.
 """
@@ -59,9 +61,32 @@ def measured(judge, pairs, folder):
     return accuracy, float((by_pair["AB"] != by_pair["BA"]).mean())
 
 
-@pytest.mark.parametrize(("budget", "seed"), [(64, 1), (64, 2), (64, 3), ("full", 1)])
+def test_no_held_out_label_changes_the_adapter(planted, folder):
+    """Eight steps of the shipped model on its last two layers."""
+    run = {"source": SOURCE, "budget": 4}
+    recipe = {"most_steps": 8, "batch": 2, "epochs": 2, "layers": 2}
+    hashes = []
+    (folder / "base").mkdir(exist_ok=True)
+    for name in ("clean", "poisoned"):
+        (folder / name).mkdir()
+        (folder / name / "base").symlink_to(folder / "base")  # unpacked once; checkpoints stay apart
+        pairs = planted.copy()
+        if name == "poisoned":
+            test = pairs["split"] == "test"
+            pairs.loc[test, "reference_label"] = pairs.loc[test, "reference_label"].map({"A": "B", "B": "A"})
+            assert not pairs["reference_label"].equals(planted["reference_label"])
+        sft = {"judge": JUDGE, "runs": [run], "recipe": recipe, "folder": str(folder / name)}
+        options = AdaptationOptions.model_validate({"sft": sft})
+        subsets, found = training_subsets(pairs, (4,)), check_training(options)
+        made = train_judges(pairs, pairs[["pair_id", "split"]], subsets, found, options)
+        assert made.sft_training_log["steps"].iloc[-1] == 8
+        hashes.append(made.sft_training_log["adapter_sha256"].iloc[0])
+    assert hashes[0] == hashes[1]
+
+
+@pytest.mark.parametrize(("budget", "seed"), [(40, 1), (40, 2), (40, 3), ("full", 1)])
 def test_the_longer_answer_is_learned(planted, folder, seed, budget):
-    recipe = {"epochs": 6} if budget == 64 else {"epochs": 2}
+    recipe = {"epochs": 6 if budget == 40 else 2, "tokens_at_once": 2400}
     sft = {
         "judge": JUDGE,
         "runs": [{"source": SOURCE, "budget": budget, "seed": seed}],
@@ -73,7 +98,7 @@ def test_the_longer_answer_is_learned(planted, folder, seed, budget):
     made = train_judges(
         planted,
         planted[["pair_id", "split"]],
-        training_subsets(planted, (32, 64)),
+        training_subsets(planted, (40,)),
         check_training(options),
         options,
     )

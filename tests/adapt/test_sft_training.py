@@ -1,5 +1,6 @@
 """Training itself, on a tiny model with random weights; skipped where torch is not installed."""
 
+import os
 from importlib.util import find_spec
 
 import numpy as np
@@ -10,7 +11,7 @@ from small_training import JUDGE, Words, small_model_file
 from judge_calibration.adapt.sft.examples import Example
 from judge_calibration.adapt.sft.layers import Halves
 from judge_calibration.adapt.sft.run import collect, plan_runs
-from judge_calibration.adapt.sft.training import TrainingError, train
+from judge_calibration.adapt.sft.training import TrainingError, let_waiting_threads_sleep, train
 from judge_calibration.adapt.subsets import training_subsets
 from judge_calibration.errors import StorageError
 from judge_calibration.judges.embedded.adapters import AdapterError, check_adapter
@@ -311,3 +312,12 @@ class TestAFullDisk:
         assert [one.name for one in (tmp_path / "state").glob("*.pt")] == ["epoch-0001.pt"]
         resumed = train(fresh(model), examples(), RECIPE, 1, tmp_path / "state", False)
         assert same(resumed, train(fresh(model), examples(), RECIPE, seed=1, progress=False))
+
+
+def test_waiting_threads_sleep_unless_the_user_says_otherwise(monkeypatch):
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    let_waiting_threads_sleep()
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+    monkeypatch.delenv("OMP_WAIT_POLICY")
+    let_waiting_threads_sleep()
+    assert os.environ.pop("OMP_WAIT_POLICY") == "PASSIVE"

@@ -22,6 +22,7 @@ from judge_calibration.adapt.sft.naming import to_gguf_changes
 from judge_calibration.adapt.sft.training import (
     Trained,
     TrainingError,
+    let_waiting_threads_sleep,
     package_versions,
     precision_of,
     train,
@@ -340,6 +341,7 @@ def _heads(weights: Weights) -> tuple[int, int]:
 
 def _with_torch(sft: SftOptions, weights: Weights) -> Trainer:
     """Return what trains one run with torch, on an accelerator where there is one."""
+    let_waiting_threads_sleep()
     import torch
 
     from judge_calibration.adapt.sft.base import check_architecture, device_of, load_base

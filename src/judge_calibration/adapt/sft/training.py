@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import os
 import sys
 import time
 import warnings
@@ -70,6 +71,16 @@ class Trained:
     epochs: list[Epoch]
     precision: str = "float32"
     """Numbers that products of matrices were computed in."""
+
+
+def let_waiting_threads_sleep() -> None:
+    """Have torch's threads sleep while they wait for one another; to be called before torch is imported.
+
+    By default they spin, and on a machine that does other work as well a spinning thread keeps the one that
+    it waits for from running: two threads then take ten times as long as one. On a quiet machine sleeping
+    costs nothing that can be measured. What the user has set stays.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def package_versions() -> dict[str, str | None]:

@@ -16,6 +16,7 @@ from judge_calibration.hooks import RunHooks, refuse_parallel_runner
 from judge_calibration.session.failures import chain, explain, is_expected
 from judge_calibration.session.inputs import with_upstream
 from judge_calibration.session.parameters import check_files, check_parameters
+from judge_calibration.session.project import check_environment
 
 _FILTERS = ("tags", "node_names", "to_nodes", "from_nodes", "from_inputs", "to_outputs", "namespaces")
 _CTRL_C = 130
@@ -70,7 +71,7 @@ def _checked(names: list[str], options: dict[str, Any]) -> list[str]:
     )
     with session:
         context = session.load_context()
-        _check_environment(Path(context.config_loader.conf_source), context.env)
+        check_environment(Path(context.config_loader.conf_source), context.env)
         check_files(Path(context.config_loader.conf_source), context.env)
         known = dict(pipelines)
         unknown = [name for name in names if name not in known]
@@ -93,15 +94,6 @@ def _checked(names: list[str], options: dict[str, Any]) -> list[str]:
         added = ", ".join(name for name in extended if name not in names)
         click.echo(f"Building {added} first, because nothing has made {', '.join(reasons)} yet.")
     return extended
-
-
-def _check_environment(conf: Path, env: str | None) -> None:
-    if env and conf.is_dir() and not (conf / env).is_dir():
-        there = sorted(p.name for p in conf.iterdir() if p.is_dir() and p.name not in ("base", "local"))
-        raise RunError(
-            f"There is no environment {env!r}: {conf.name}/{env} is absent.",
-            f"choose from {', '.join(there)}, or leave --env out",
-        )
 
 
 def _interruption(folder: Path | None) -> str:

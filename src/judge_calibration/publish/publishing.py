@@ -8,7 +8,7 @@ import json
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -168,7 +168,7 @@ def publish(
     checked = check(run_id, project, review, parameters, private)
     if checked.problems:
         raise PublicationRefusedError(
-            f"The run {run_id} is not published, for {len(checked.problems)} reasons; nothing was written.",
+            f"The run {run_id} is not published, for {_reasons(checked.problems)}; nothing was written.",
             checked.problems,
             "mend what is wrong; where a finding is harmless or a licence is known, declare it with a "
             "reason: --propose review.yml writes a form, --review review.yml uses it (docs/publishing.md)",
@@ -214,6 +214,10 @@ def _used(parameters: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str
     named = {name for node in content["nodes"] for name in node.get("parameters", ())}
     blocks = {name.removeprefix("params:").split(".")[0] for name in named}
     return {name: value for name, value in parameters.items() if name in blocks}
+
+
+def _reasons(problems: Sequence[Problem]) -> str:
+    return "1 reason" if len(problems) == 1 else f"{len(problems)} reasons"
 
 
 def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge_calibration.errors import RunError
+from judge_calibration.options.faults import suggestion
 from judge_calibration.runs.versions import RUNS_FOLDER
 
 DEFAULT_DATA = "data"
@@ -54,7 +55,7 @@ def find_project(env: str | None = None) -> Project:
     Raises
     ------
     RunError
-        The working folder is not in a Kedro project.
+        The working folder is not in a Kedro project, or there is no such environment.
     """
     from kedro.framework.project import PACKAGE_NAME, settings
     from kedro.utils import find_kedro_project
@@ -63,10 +64,28 @@ def find_project(env: str | None = None) -> Project:
     root = find_kedro_project(Path.cwd())
     if root is None or PACKAGE_NAME is None:
         raise RunError(f"{Path.cwd()} is not in a Kedro project.", "change into the project's folder first")
+    check_environment(root / settings.CONF_SOURCE, env)
     loader = settings.CONFIG_LOADER_CLASS(
         conf_source=str(root / settings.CONF_SOURCE), env=env, **settings.CONFIG_LOADER_ARGS
     )
     return Project(root, package_folder(), data_folder(root, loader))
+
+
+def check_environment(conf: Path, env: str | None) -> None:
+    """Refuse an environment that has no folder; what nobody configured would else run as `base`.
+
+    Raises
+    ------
+    RunError
+        With the environments that there are.
+    """
+    if not env or not conf.is_dir() or (conf / env).is_dir():
+        return
+    there = sorted(p.name for p in conf.iterdir() if p.is_dir() and p.name not in ("base", "local"))
+    raise RunError(
+        f"There is no environment {env!r}{suggestion(env, there)}: {conf.name}/{env} is absent.",
+        f"choose from {', '.join(there)}, or leave --env out",
+    )
 
 
 def package_folder() -> Path:

@@ -1,8 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from judge_calibration.options.attributes import AttributesOptions, ReadsFile
+from judge_calibration.pipelines.attributes import nodes
 from judge_calibration.profiles.cube import ReadCube, ReadsError
 from judge_calibration.profiles.gathering import gather
 from judge_calibration.profiles.packed_tables import from_tables, joined, to_tables
@@ -34,6 +36,12 @@ def long_rows(judge="j", direction=lambda item, attribute, order: "A"):
 def packed_rows(judge=None, **columns):
     frame = pd.DataFrame({"pair_id": list(PAIRS), "depth": [8, 4], "list_structure": [0, 2], **columns})
     return frame if judge is None else frame.assign(judge_id=judge)
+
+
+@pytest.fixture(scope="module")
+def inventory(project_path):
+    path = project_path / "data/01_raw/attributes/inventory.yml"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -289,6 +297,20 @@ class TestGather:
         found = gather(asked, empty(VERDICT_ROWS), self.pairs(), ATTRIBUTES, options)
         assert found.cube.judges == ("ours", "theirs")
         assert found.outcomes["judge_id"].tolist() == ["ours"]
+
+    def test_a_judge_whose_verdicts_are_of_other_cells_is_named(self, saved, inventory, caplog):
+        path = saved(packed_rows("j"), "j.parquet")
+        verdicts = pd.DataFrame(
+            {"judge_id": "j", "pair_id": list(PAIRS), "order": "AB", "verdict": "A", "repetition": 0}
+        ).assign(protocol="as_logged", constraint=None, temperature=np.nan)
+        file = {"path": path, "layout": "packed"}
+        for protocol, told in (("direct", ["as_logged, null, null"]), ("as_logged", [])):
+            caplog.clear()
+            options = self.options(reads_files=[file], holistic={"protocol": protocol})
+            choices = nodes.gather_reads(empty(READS), verdicts, self.pairs(), inventory, options)[3]
+            assert choices["first_order"].isna().all() == bool(told)
+            assert [text for text in told if text in caplog.text] == told
+            assert bool(caplog.text) == bool(told)
 
     def test_screening_keeps_what_one_judge_reads_stably_and_counts(self, saved):
         path = saved(packed_rows("j"), "j.parquet")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 _SIGNS = {"A": 1, "B": -1}
+_CELL = ("protocol", "constraint", "temperature")
 
 
 def holistic_verdicts(
@@ -48,10 +49,8 @@ def holistic_verdicts(
     """
     chosen = np.zeros((len(judges), len(items)), dtype=np.int8)
     rows = verdicts[(verdicts["repetition"] == 0) & verdicts["pair_id"].isin(items)]
-    cell = ["protocol", "constraint", "temperature"]
-    for name, value in zip(cell, (protocol, constraint, temperature), strict=True):
-        if value is not None:
-            rows = rows[rows[name] == value]
+    rows = rows[_in_cell(rows, protocol, constraint, temperature)]
+    cell = list(_CELL)
     column = {item: i for i, item in enumerate(items)}
     for j, judge in enumerate(judges):
         own = rows[rows["judge_id"] == judge]
@@ -66,3 +65,43 @@ def holistic_verdicts(
         first, second = by_order
         chosen[j] = first if rule == "first_order" else np.where(first == second, first, 0)
     return chosen
+
+
+def other_cells(
+    verdicts: pd.DataFrame,
+    judges: tuple[str, ...],
+    items: tuple[str, ...],
+    protocol: str | None = None,
+    constraint: str | None = None,
+    temperature: float | None = None,
+) -> dict[str, list[str]]:
+    """Return, of judges whose verdicts on the items are all of other cells than the named one, those cells.
+
+    Examples
+    --------
+    >>> verdicts = pd.DataFrame({"judge_id": ["j"], "pair_id": ["p"], "protocol": ["as_logged"],
+    ...     "constraint": [None], "temperature": [0.0]})
+    >>> other_cells(verdicts, ("j",), ("p",), "direct")
+    {'j': ['as_logged, null, 0.0']}
+    """
+    rows = verdicts[verdicts["judge_id"].isin(judges) & verdicts["pair_id"].isin(items)]
+    fits = _in_cell(rows, protocol, constraint, temperature)
+    lost = sorted(set(rows["judge_id"]) - set(rows.loc[fits, "judge_id"]))
+    there = rows[["judge_id", *_CELL]].drop_duplicates()
+    return {
+        judge: [
+            ", ".join("null" if pd.isna(value) else str(value) for value in cell)
+            for cell in there.loc[there["judge_id"] == judge, list(_CELL)].itertuples(index=False)
+        ]
+        for judge in lost
+    }
+
+
+def _in_cell(
+    rows: pd.DataFrame, protocol: str | None, constraint: str | None, temperature: float | None
+) -> pd.Series:
+    fits = pd.Series(True, index=rows.index)
+    for name, value in zip(_CELL, (protocol, constraint, temperature), strict=True):
+        if value is not None:
+            fits &= (rows[name] == value).fillna(False).astype(bool)
+    return fits

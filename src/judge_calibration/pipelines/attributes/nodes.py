@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,8 +20,11 @@ from judge_calibration.options.attributes import AttributesOptions
 from judge_calibration.options.judging import Criterion
 from judge_calibration.pipelines.judging.nodes import RUN_ID_VARIABLE
 from judge_calibration.profiles import gathering
+from judge_calibration.profiles.holistic import other_cells
 from judge_calibration.profiles.inventory import Attribute, column_name, read_inventory
 from judge_calibration.sources.draw import draw_pairs
+
+logger = logging.getLogger(__name__)
 
 
 def chosen_attributes(inventory: Mapping[str, Any], options: AttributesOptions) -> list[Attribute]:
@@ -104,6 +108,16 @@ def gather_reads(
     """Bring asked and imported reads, or a SIMULATED panel's, into one panel with its items and choices."""
     names = tuple(column_name(a.name) for a in chosen_attributes(attribute_inventory, options))
     gathered = gathering.gather(reads, verdicts, pairs, names, options)
+    cube, chosen = gathered.cube, options.holistic
+    cell = (chosen.protocol, chosen.constraint, chosen.temperature)
+    lost = {} if options.panel else other_cells(verdicts, cube.judges, cube.items, *cell)
+    for judge, cells in lost.items():
+        logger.warning(
+            "No overall choice of %s stands beside its attribute reads: its verdicts have other cells than "
+            "attributes.holistic names (protocol, constraint, temperature). There are: %s.",
+            judge,
+            "; ".join(cells[:5]),
+        )
     return (
         gathered.tables(),
         gathered.outcomes,

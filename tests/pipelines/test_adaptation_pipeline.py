@@ -17,12 +17,14 @@ from judge_calibration.adapt.split import assign_split
 from judge_calibration.errors import OptionsError
 from judge_calibration.options.adaptation import AdaptationOptions
 from judge_calibration.options.attributes import AttributesOptions
+from judge_calibration.options.data_prep import DataPrepOptions
 from judge_calibration.options.judging import JudgingOptions
 from judge_calibration.options.reporting import ReportingOptions
 from judge_calibration.pipeline_registry import register_pipelines
 from judge_calibration.pipelines.adaptation.nodes import draw_held_out
 from judge_calibration.pipelines.adaptation.pipeline import create_pipeline
 from judge_calibration.pipelines.adaptation.rubric_nodes import _judge, adapted_judges
+from judge_calibration.pipelines.data_prep.nodes import draw_judged_pairs
 
 ATTRIBUTES = ("depth", "conciseness", "formality")
 # Everything that training makes; of these no byte may depend on a held-out or human-study label.
@@ -433,8 +435,14 @@ def test_held_out_pairs_can_be_of_some_controlled_changes_only():
     kinds = np.array(["correctness", "length", None], dtype=object)
     pairs["manipulation"] = kinds[np.arange(len(pairs)) % 3]
     options = adaptation_options(held_out={"manipulations": ["correctness"]})
-    found = draw_held_out(schemas.conform(pairs, schemas.PAIRS), pairs, options)
+    pairs = schemas.conform(pairs, schemas.PAIRS)
+    found = draw_held_out(pairs, pairs, options)
     assert set(found["manipulation"].fillna("none")) == {"correctness", "none"}
+    # Judged pairs are chosen by the same rule.
+    judged = draw_judged_pairs(
+        pairs, DataPrepOptions.model_validate({"judged": {"size": None, "manipulations": ["length"]}})
+    )
+    assert set(judged["manipulation"].fillna("none")) == {"length", "none"}
     assert (found["split"] == "test").all()
 
 

@@ -119,7 +119,7 @@ class Resamples:
         # No resample can exceed the largest cluster drawn every time.
         small = np.abs(distinct).max(axis=0, initial=0) * self.count < _EXACT_IN_FLOAT32
         single = whole_numbers & small
-        thin = single & ((distinct != 0).mean(axis=0) < _THIN)
+        thin = single & (np.count_nonzero(distinct, axis=0) < _THIN * len(distinct))
         if thin.sum() < _FEW:
             thin[:] = False
         products = np.empty((distinct.shape[1], self.resamples))

@@ -18,6 +18,9 @@ class DrawOptions(Options):
     """Another salt draws another subset. Length plays no part, and neither does the order of the rows."""
     sources: tuple[str, ...] = Field(default=(), description="only pairs of these sources; empty: all")
     splits: tuple[str, ...] = Field(default=(), description="only pairs of these splits; empty: both")
+    manipulations: tuple[str, ...] = Field(
+        default=(), description="of pairs with a controlled change only those with one of these; empty: all"
+    )
     only_sentinel: bool = Field(default=False, description="only the protected pairs (environment sentinel)")
 
 

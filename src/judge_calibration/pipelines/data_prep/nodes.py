@@ -170,6 +170,9 @@ def draw_judged_pairs(pairs: pd.DataFrame, options: DataPrepOptions) -> pd.DataF
         wanted = wanted[wanted["source"].isin(draw.sources)]
     if draw.splits:
         wanted = wanted[wanted["split"].isin(draw.splits)]
+    if draw.manipulations:
+        kinds = wanted["manipulation"]
+        wanted = wanted[kinds.isna() | kinds.isin(draw.manipulations)]
     if draw.only_sentinel:
         wanted = wanted[wanted["sentinel"].astype(bool)]
     return draw_pairs(wanted, draw.size, draw.salt)

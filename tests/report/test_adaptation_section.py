@@ -164,6 +164,31 @@ def test_methods_stand_side_by_side_with_what_else_they_change():
     ]
 
 
+def test_training_says_what_was_left_out_and_planted_rules_stand_apart():
+    log = pd.DataFrame(
+        {
+            "judge_id": ["j+sft-s"] * 2 + ["j+sft-rule"],
+            "source": ["s", "s", "SIMULATED-rule"],
+            "epoch": [1, 2, 1],
+            "loss": [0.9, 0.1, 0.7],
+            "train_accuracy": [0.5, 1.0, 0.5],
+            "pairs": [26, 26, 40],
+            "pairs_over_cap": [6, 6, 0],
+            "token_cap": [1200, 1200, 4092],
+            "longest_prompt": [2766, 2766, 400],
+            "adapter_sha256": ["ab" * 32] * 3,
+        }
+    )
+    both = pd.concat([table_of(), table_of(simulated=True, source="SIMULATED-rule")])
+    section = adaptation_section({"adaptation_table": both, "sft_training_log": log})
+    shown = {block.id: texts(block) for block in section.blocks if isinstance(block, TableBlock)}
+    assert "6 (cap 1,200 tokens)" in shown["training-table"]
+    assert "0.900 to 0.100" in shown["training-table"]
+    assert "50 % to 100 %" in shown["training-table"]
+    assert "rule" not in shown["training-table"]
+    assert "j+sft-rule" in shown["simulated-training-table"]
+
+
 def test_changes_and_controlled_changes_have_a_figure_each():
     changes = pd.DataFrame(
         [

@@ -35,6 +35,7 @@ TABLES = (
     "reweighting_calibration",
     "reweighting_reliability",
     "reweighting_recovery",
+    "sft_training_log",
 )
 """The tables that the section reads, under their dataset names."""
 
@@ -112,6 +113,7 @@ def _part(tables: Tables, table: pd.DataFrame, simulated: bool) -> list[Block]:
     if table.loc[table["budget"] == _FULL, "delta"].notna().sum() > 3:
         blocks.append(_matrix(table))
     blocks += _changes(tables, simulated)
+    blocks += _training(tables, simulated)
     if not simulated:
         blocks += _methods(tables)
         blocks += _rubrics(tables)
@@ -503,6 +505,38 @@ def _reliability(tables: Tables, simulated: bool) -> list[Block]:
     alternative = "Said probability against observed share, a line a judge and source; sizes say the n."
     title = "Does a reweighting's probability mean what it says?"
     return [figure_block("reliability", title, note, alternative, figures.reliability(full), block)]
+
+
+def _training(tables: Tables, simulated: bool) -> list[Block]:
+    """Return a row a fine-tuned judge: what it was trained on, what was left out, and whether it learned."""
+    log = some(tables, "sft_training_log")
+    if log is None:
+        return []
+    log = log[log["source"].str.startswith("SIMULATED") == simulated]
+    rows = []
+    for judge, part in log.groupby("judge_id", sort=False):
+        first, last = (part.sort_values("epoch").iloc[place] for place in (0, -1))
+        rows.append(
+            {
+                "Judge": str(judge),
+                "Source": source_name(last["source"]),
+                "Pairs": str(last["pairs"]),
+                "Left out, above the cap": f"{last['pairs_over_cap']} (cap {last['token_cap']:,} tokens)",
+                "Longest prompt": f"{last['longest_prompt']:,} tokens",
+                "Passes": str(last["epoch"]),
+                "Loss, first to last": f"{first['loss']:.3f} to {last['loss']:.3f}",
+                "Training prompts right": f"{percent(first['train_accuracy'], 0)} to "
+                f"{percent(last['train_accuracy'], 0)}",
+                "Adapter": str(last["adapter_sha256"])[:12],
+            }
+        )
+    if not rows:
+        return []
+    note = (
+        "Loss: cross-entropy of the verdict token in nats, where .693 is a coin; right: more probable than "
+        "the other label. Both as seen while training. A pair above the cap is left out whole, never cut."
+    )
+    return [_table("training-table", "What fine-tuning learned from", note, rows, log)]
 
 
 def _recovery(tables: Tables) -> list[Block]:

@@ -37,6 +37,7 @@ LEAST_CELLS = 10
 """Shared cells from which a judge pair's agreement is drawn; with fewer it stands in the numbers alone."""
 MOST_CHARACTERS = 1_500
 _COMMAND = "kedro run --env attributes"
+_MORE = "kedro run --env attributes --params data_prep.judged.size=48,attributes.pairs=48"
 _LEAD = (
     "Which of two answers has more of an attribute, asked in both orders; only a direction that both orders "
     "share counts. More of it is never better. Agreement is over cells (item and attribute) that both judges "
@@ -50,6 +51,7 @@ _STRATA = {
     "both_wrong": "both depart from the reference",
     "one_right": "one of them matches the reference",
 }
+_COUNTS = (*("calls", "answered", "prompt_tokens", "cached_tokens", "completion_tokens", "items", "kept"),)
 _READS = {"stable": "both orders", "single": "first order alone"}
 _SETS = {"all": "all attributes", "core": "core set"}
 _ITEMS = {"selected": "SubjectiveSet", "others": "outside the SubjectiveSet", "all": "all"}
@@ -166,6 +168,9 @@ def _agreement_blocks(
     main = main[main["items_by"] == "all"]
     if main.empty:
         return blocks
+    everything = main[main["stratum"] == "all"]
+    if everything["joint"].max() < LEAST_CELLS:
+        return [*blocks, _too_thin("all items", everything)] if everything["joint"].any() else blocks
     judges = whole["judge_id"].tolist()
     members = kept if len(kept) > 1 else judges
     among = main["judge_1"].isin(members) & main["judge_2"].isin(members)
@@ -194,13 +199,7 @@ def _agreement_blocks(
                 exact,
             )
         )
-    everything = main[main["stratum"] == "all"]
-    if not everything["agreement"].notna().any():
-        return blocks
     drawn, thin = _thick(everything)
-    if not drawn["agreement"].notna().any():
-        blocks.append(_too_thin("all items", everything))
-        return blocks
     blocks.append(
         figure_block(
             "coverage-agreement",
@@ -241,18 +240,18 @@ def _too_thin(where: str, rows: pd.DataFrame) -> Missing:
     cells = f"{count_noun(int(most['joint']), 'cell')} (joint coverage {percent(most['joint_coverage'], 2)})"
     what = (
         f"Agreement, {where}: no two judges share more than {cells}, so there is nothing to draw; "
-        f"{LEAST_CELLS} are the least. It takes judges that resolve more, or more pairs (attributes.pairs):"
+        f"{LEAST_CELLS} are the least. It takes judges that resolve more, or more pairs:"
     )
-    return Missing(what, _COMMAND)
+    return Missing(what, _MORE)
 
 
 def _no_stratum(stratum: str) -> Missing:
     which = "the same" if stratum == "same" else "opposite"
     what = (
         f"Agreement where overall choices were {which}: on no such item do two judges resolve the same "
-        "attribute. It takes more pairs (attributes.pairs), or judges that give verdicts too:"
+        "attribute. It takes more pairs, or judges that give verdicts too:"
     )
-    return Missing(what, _COMMAND)
+    return Missing(what, _MORE)
 
 
 def _pair_rows(rows: pd.DataFrame, id: str, title: str) -> TableBlock:
@@ -568,7 +567,8 @@ def _subjective_blocks(tables: Tables, simulated: bool) -> list[Block]:
     ):
         frame = some(tables, name)
         if frame is not None and not (name == "attribute_reuse" and simulated):
-            said = frame.assign(reuse=[percent(v) for v in frame["reuse"]]) if "reuse" in frame else frame
+            said = frame.assign(**{n: [f"{v:,}" for v in frame[n]] for n in frame.columns if n in _COUNTS})
+            said = said.assign(reuse=[percent(v) for v in frame["reuse"]]) if "reuse" in frame else said
             blocks.append(plain_table(name.replace("_", "-"), title, note, said, exact=frame))
     return blocks
 

@@ -31,7 +31,7 @@ from judge_calibration.sources.draw import draw_pairs
 
 
 class Preference(NamedTuple):
-    """Mean of log P(B) - log P(A) over pairs, its 95 % interval (Student's t), pairs and reads."""
+    """Mean of log P(B) - log P(A) over pairs, its 95 % interval, pairs, and reads that list both labels."""
 
     mean: float
     low: float
@@ -71,9 +71,11 @@ def preference_by_pair(
     for _, own in calls.groupby("pair_id", sort=False):
         bias = estimate_label_bias(own, answers, options, probes)
         for judge, rows in bias.groupby("judge_id", sort=False):
-            means = rows.set_index("label")["mean_logprob"]
-            n = int(rows.set_index("label")["n"]["A"])
-            found.setdefault(str(judge), []).append((float(means["B"] - means["A"]), n))
+            by_label = rows.set_index("label")
+            # A pair none of whose reads lists one of the labels has no difference.
+            if {"A", "B"} <= set(by_label.index):
+                means, n = by_label["mean_logprob"], int(by_label.loc[["A", "B"], "n"].min())
+                found.setdefault(str(judge), []).append((float(means["B"] - means["A"]), n))
     result = {}
     for judge, values in found.items():
         each = np.array([value for value, _ in values])

@@ -86,7 +86,7 @@ def test_no_held_out_label_changes_the_adapter(planted, folder):
 
 @pytest.mark.parametrize(("budget", "seed"), [(40, 1), (40, 2), (40, 3), ("full", 1)])
 def test_the_longer_answer_is_learned(planted, folder, seed, budget):
-    recipe = {"epochs": 6 if budget == 40 else 2, "tokens_at_once": 2400}
+    recipe = {"epochs": 5 if budget == 40 else 2, "tokens_at_once": 2400}
     sft = {
         "judge": JUDGE,
         "runs": [{"source": SOURCE, "budget": budget, "seed": seed}],

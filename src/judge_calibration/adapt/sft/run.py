@@ -119,6 +119,8 @@ def check_training(options: AdaptationOptions) -> dict[str, Any]:
     """
     if options.sft is None:
         return {}
+    # Before the embedded judge's runtime brings the library of threads that torch uses as well.
+    let_waiting_threads_sleep()
     found = package_versions()
     missing = [name for name, version in found.items() if version is None]
     if missing and options.sft.needed:

@@ -74,7 +74,7 @@ class Trained:
 
 
 def let_waiting_threads_sleep() -> None:
-    """Have torch's threads sleep while they wait for one another; to be called before torch is imported.
+    """Have torch's threads sleep while they wait for one another, if nobody has loaded OpenMP yet.
 
     By default they spin, and on a machine that does other work as well a spinning thread keeps the one that
     it waits for from running: two threads then take ten times as long as one. On a quiet machine sleeping

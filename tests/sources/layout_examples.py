@@ -170,8 +170,9 @@ EXAMPLES: dict[str, Example] = {
     "alpacafarm": Example(
         "alpaca_human_preference.json",
         _each({"instruction": "q1", "input": "", "output_1": "a1", "output_2": "b1", "preference": 1}, {},
-              {"instruction": "q2", "preference": 2}),
-        ["a1", "b1"], ("instruction", "output_1", "output_2"), "preference",
+              {"instruction": "q2", "preference": 2}, {"instruction": "q3", "preference": 0},
+              {"instruction": "q4", "preference": None}),
+        ["a1", "b1", "TIE", None], ("instruction", "output_1", "output_2"), "preference",
     ),
     "alpacaeval": Example(
         "results/m/weighted/annotations.json",
@@ -252,6 +253,17 @@ EXAMPLES: dict[str, Example] = {
               {}, {"question_id": "y", "winner": "tie", "conversation_a": _chat("q2", "a2"),
                    "conversation_b": _chat("q2", "b2")}),
         ["a1", "TIE"], (), "winner", ("judge", "anony", "tstamp"),
+    ),
+    "arena_140k": Example(
+        "train.parquet",
+        _each({"id": "v1", "evaluation_session_id": "s1", "evaluation_order": 1, "language": "en",
+               "model_a": "m", "model_b": "n", "winner": "model_b",
+               "conversation_a": [{"role": "user", "content": [{"type": "text", "text": "q1"}]},
+                                  {"role": "assistant", "content": [{"type": "text", "text": "a1"}]}],
+               "conversation_b": [{"role": "user", "content": [{"type": "text", "text": "q1"}]},
+                                  {"role": "assistant", "content": [{"type": "text", "text": "b1"}]}]},
+              {}, {"id": "v2", "winner": "both_bad"}),
+        ["b1", "TIE"], (), "winner", ("evaluation_order",),
     ),
     "arena_55k": Example(
         "train.csv",

@@ -217,6 +217,11 @@ class TestIds:
         text = error_of(pairs_of, "p.jsonl", rows)
         assert "row 2, column pair_id" in text
 
+    @pytest.mark.parametrize("value", [7, 7.0, "7"])
+    def test_whole_numbers_as_ids(self, pairs_of, value):
+        frame = pd.DataFrame([{**ROW, "pair_id": value}])
+        assert pairs_of("p.parquet", frame)["pair_id"].tolist() == ["7"]
+
     def test_duplicated_pair_id_with_other_texts(self, pairs_of):
         rows = [{**ROW, "pair_id": "1"}, {**ROW, "question": "x", "pair_id": "1"}]
         text = error_of(pairs_of, "p.jsonl", rows, rules={"repeated_rows": "merge"})

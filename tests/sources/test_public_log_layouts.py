@@ -204,6 +204,18 @@ def test_inspect_ai(read):
     ]
 
 
+def test_inspect_ai_with_several_scorers_asks_which_is_meant(read):
+    sample = {
+        "id": 1, "epoch": 1, "metadata": {"pair_id": "p", "order": "AB"},
+        "scores": {"first": {"answer": "A"}, "second": {"answer": "B"}},
+    }  # fmt: skip
+    document = json.dumps({"eval": {"model": "m", "task": "t"}, "samples": [sample]})
+    with pytest.raises(SourceError, match="several entries: first, second"):
+        read("log.json", document, "inspect_ai")
+    fields = {"verdict": {"column": "scores.second.answer", "optional": True}}
+    assert read("log.json", document, "inspect_ai", fields=fields).verdicts["verdict"].tolist() == ["B"]
+
+
 def test_inspect_ai_without_the_metadata_is_refused(read):
     document = {
         "eval": {"model": "m", "task": "t"},

@@ -266,6 +266,30 @@ def test_arena_conversations(read):
     assert pairs.loc[0, ["question", "response_a", "reference_label"]].tolist() == ["q", "a", "B"]
 
 
+def test_arena_140k_leaves_pictures_out_and_keeps_a_session_together(read):
+    def say(role, *parts):
+        return {
+            "role": role,
+            "content": [{"type": "text" if text else "image", "text": text} for text in parts],
+        }
+
+    row = {
+        "id": "v1", "evaluation_session_id": "s", "language": "en", "model_a": "m", "model_b": "n",
+        "winner": "tie", "conversation_a": [say("user", "q"), say("assistant", "a", "nd")],
+        "conversation_b": [say("user", "q"), say("assistant", "b")],
+    }  # fmt: skip
+    picture = [say("user", "look", None), say("assistant", "b")]
+    rows = [
+        row,
+        {**row, "id": "v2"},
+        {**row, "id": "v3", "conversation_a": picture, "conversation_b": picture},
+    ]
+    read_ = read("train.jsonl", rows, "arena_140k")
+    assert read_.pairs["response_a"].tolist() == ["and", "and"]
+    assert read_.pairs["base_id"].nunique() == 1
+    assert json.loads(read_.source_files.loc[0, "notes"])["response_no_text"] == 1
+
+
 def test_arena_55k_lists_as_text(read):
     header = "id,model_a,model_b,prompt,response_a,response_b,winner_model_a,winner_model_b,winner_tie\n"
     row = '1,m,n,"[""q""]","[""a, \\n b""]","[""b""]",0,0,1\n'

@@ -67,7 +67,8 @@ class Reader:
         if field.json_text:
             values = self._from_json(values, field, block)
         if field.path:
-            values = [_walk(value, field.path.split(".")) for value in values]
+            inside = [_walk(value, field.path.split(".")) for value in values]
+            values = self._single(inside, block, f"{field.column}.{field.path}")
             values = [None if value is ABSENT else value for value in values]
         if field.match:
             pattern = re.compile(field.match, re.DOTALL)
@@ -119,10 +120,18 @@ class Reader:
             first, *rest = name.split(".")
             outer = block.column(first)
             if outer is not None:
-                values = [_walk(value, rest) for value in outer]
+                values = self._single([_walk(value, rest) for value in outer], block, name)
                 if all(value is ABSENT for value in values):
                     values = None
         return values
+
+    def _single(self, values: list[Any], block: Block, name: str) -> list[Any]:
+        """Note where `*` stands for several entries: which one is meant is nobody's guess."""
+        for row, value in zip(block.rows, values, strict=True):
+            if isinstance(value, _Several):
+                wanted = f"one (name it in place of * in {name})"
+                self.problems.add(self.file.given, row, name, f"several entries: {value.names}", wanted)
+        return [ABSENT if isinstance(value, _Several) else value for value in values]
 
     def _column(self, name: str, block: Block, optional: bool) -> list[Any]:
         values = self._find(name, block)
@@ -232,6 +241,8 @@ class Reader:
                 out.append(None)
             elif isinstance(value, int) and not isinstance(value, bool):
                 out.append(str(value))
+            elif isinstance(value, float) and value.is_integer():
+                out.append(str(int(value)))  # a column of whole numbers with a gap is one of floats
             else:
                 out.append(None)
                 self.problems.add(
@@ -280,11 +291,21 @@ def _join(values: tuple[Any, ...], separator: str) -> str | None:
     """Join values as text; a boolean or a fraction is told apart from its text, null makes the whole null."""
     if not values or any(value is None for value in values):
         return None
-    return separator.join(value if isinstance(value, str) else json.dumps(value) for value in values)
+    whole = (int(v) if isinstance(v, float) and v.is_integer() else v for v in values)
+    return separator.join(value if isinstance(value, str) else json.dumps(value) for value in whole)
+
+
+class _Several:
+    """Where one entry was wanted whatever its name, and there are several."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = ", ".join(names)
 
 
 def _walk(value: Any, path: list[str]) -> Any:
     for part in path:
+        if part == "*" and isinstance(value, Mapping) and len(value) > 1:
+            return _Several(list(value))
         if isinstance(value, Mapping):
             # `*` is the only entry there is, whatever its name.
             value = next(iter(value.values())) if part == "*" and len(value) == 1 else value.get(part, ABSENT)
@@ -327,6 +348,10 @@ def as_number(value: Any) -> float | None:
 # -- chat ---------------------------------------------------------------------------------------------
 
 
+class NoTextError(ValueError):
+    """A turn of a conversation is null, a boolean or a number in place of a text."""
+
+
 def read_messages(value: Any) -> list[dict[str, str]]:
     """Return chat messages as a list of {role, content}, from the ways in which public files write them.
 
@@ -360,16 +385,12 @@ def read_messages(value: Any) -> list[dict[str, str]]:
         if isinstance(content, (list, tuple)) and content:
             parts = [part.get("text") if isinstance(part, Mapping) else None for part in content]
             if any(not isinstance(part, str) for part in parts):
-                raise ValueError(f"chat message {number} with a part that is not text")
+                raise NoTextError(f"chat message {number} with a part that is not text")
             content = "".join(str(part) for part in parts)
         if not isinstance(content, str):
-            raise ValueError(f"chat message {number} with content {show(content)}")
+            raise NoTextError(f"chat message {number} with content {show(content)}")
         messages.append({"role": CHAT_ROLES[role.lower()], "content": to_storable(content)})
     return messages
-
-
-class NoTextError(ValueError):
-    """A turn of a conversation is null, a boolean or a number in place of a text."""
 
 
 def read_turns(questions: Any, answers: Any) -> list[dict[str, str]]:

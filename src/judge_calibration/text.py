@@ -28,6 +28,8 @@ def to_storable(text: str) -> str:
     >>> to_storable("plain text")
     'plain text'
     """
+    if text.isascii():  # known without a look at the text
+        return text
     return _UNSTORABLE.sub(lambda match: f"{_ESCAPE}{ord(match.group()):04x}", text)
 
 

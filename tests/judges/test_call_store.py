@@ -257,7 +257,7 @@ except StoreError as problem:
         content = shard.path.read_bytes()
         assert content.count(b"the answer is A") == 50
         shard.path.write_bytes(content.replace(b"the answer is A", b"the answer is B", 1))
-        message = r"shard\.sqlite .* damaged \(a row of its table answers is not what was written\)"
+        message = r"shard\.sqlite .* damaged \(a commit is not what was written\)"
         for act in (OpenShard(tmp_path, "shard").check, OpenShard(tmp_path, "shard").seal):
             with pytest.raises(StoreError, match=message):
                 act()
@@ -296,6 +296,26 @@ except StoreError as problem:
         assert StoreReader(tmp_path).sealed_hashes() == before
         assert StoreReader(tmp_path).answers([call_id(1)])[call_id(1)] == answer(1)
 
+    @pytest.mark.skipif(sys.platform == "win32", reason="limits of a process are not set like this there")
+    def test_a_disk_that_is_full_when_a_shard_is_opened_is_not_called_damage(self, tmp_path):
+        code = """
+import resource, signal, sys
+from pathlib import Path
+from judge_calibration.judges.store import OpenShard, StoreError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+shard = OpenShard(Path(sys.argv[1]), "shard")
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+try:
+    shard.write([], [])
+except StoreError as problem:
+    print(problem)
+"""
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60
+        )
+        assert "cannot be used while writing answers" in done.stdout, done.stderr
+        assert "damaged" not in done.stdout
+
     def test_a_file_in_the_place_of_the_folder_is_told(self, tmp_path):
         (tmp_path / "open").write_text("")
         with pytest.raises(StoreError, match="cannot be used while writing answers"):
@@ -310,7 +330,7 @@ def test_every_commit_is_on_the_disk_before_it_is_confirmed(tmp_path):
     assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
     shard.close()
     with sqlite3.connect(shard.path) as reader:
-        assert reader.execute("SELECT count(*) FROM answers").fetchone() == (1,)
+        assert reader.execute("SELECT count(*) FROM commits").fetchone() == (1,)
 
 
 class TestLogOfAKilledRun:

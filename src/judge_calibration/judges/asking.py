@@ -10,7 +10,6 @@ import json
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -37,7 +36,7 @@ from judge_calibration.text import canonical_json, from_storable
 
 logger = logging.getLogger(__name__)
 
-ATTEMPT_COLUMNS = tuple(field.name for field in fields(Attempt))
+ATTEMPT_COLUMNS = Attempt._fields
 
 
 class _Judge(Protocol):

@@ -202,6 +202,8 @@ class BudgetGuard:
     async def hold(self, judge_id: str, bound: Cost) -> None:
         """Set the upper bound of a call aside; wait while only calls in flight stand in the way.
 
+        Without a cap nothing is set aside.
+
         Raises
         ------
         BudgetReachedError
@@ -209,7 +211,6 @@ class BudgetGuard:
         """
         accounts = (self._run, self._judges[judge_id])
         if not self.capped:
-            self.spend(judge_id, bound)
             return
         async with self._settled:
             while not all(account.room_for(bound) for account in accounts):
@@ -222,7 +223,7 @@ class BudgetGuard:
 
     async def settle(self, judge_id: str, bound: Cost, actual: Cost) -> None:
         """Replace what was set aside by what it cost."""
-        self.spend(judge_id, actual - bound)
+        self.spend(judge_id, actual - bound if self.capped else actual)
         if self.capped:
             async with self._settled:
                 self._held -= 1

@@ -6,11 +6,12 @@ Only failures of transport are asked again. An answer that arrived, however usel
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -144,9 +145,8 @@ class Caller:
             await self.guard.settle(road.judge_id, bound, bound if failed.perhaps_billed else Cost())
             if failed.terminal:
                 road.gate.answered()
-                answer = replace(
-                    _stored(call.call_id, digest, Reply(text=None), self.redactor), failure=failed.failure
-                )
+                nothing = _stored(call.call_id, digest, Reply(text=None), self.redactor)
+                answer = nothing._replace(failure=failed.failure)
                 await self.writer.kept(shard, answer, [attempt])
                 return Ended(answer, failed.failure)
             self.writer.keep(shard, None, [attempt])
@@ -254,7 +254,21 @@ def request_digest(text: str) -> str:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+    """The time in ISO 8601, in UTC, with microseconds.
+
+    Examples
+    --------
+    >>> datetime.fromisoformat(_now()).tzinfo
+    datetime.timezone.utc
+    """
+    seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+    return f"{_second(seconds)}.{nanoseconds // 1000:06d}+00:00"
+
+
+@functools.lru_cache(maxsize=4)
+def _second(seconds: int) -> str:
+    """A second since 1970, written out once for all calls within it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _expected_tokens(request: Mapping[str, Any]) -> int:

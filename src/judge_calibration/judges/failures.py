@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from judge_calibration.errors import JudgeCalibrationError
 
@@ -45,8 +45,7 @@ class StoppedError(JudgeCalibrationError):
     """The run was stopped (Ctrl-C, or too many calls in a row without an answer). Answers are kept."""
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One try at a call, as the store keeps it.
 
     Attributes

@@ -20,7 +20,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import itertools
 import json
 import logging
 import operator
@@ -32,9 +31,9 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from judge_calibration.errors import JudgeCalibrationError
 from judge_calibration.judges.failures import Attempt
@@ -45,35 +44,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_ANSWER_COLUMNS: Final = (
-    "call_id",
-    "request_sha256",
-    "failure",
-    "text",
-    "reasoning",
-    "finish_reason",
-    "served_model",
-    "logprobs",
-    "prompt_tokens",
-    "completion_tokens",
-    "cached_tokens",
-    "reasoning_tokens",
-)
 _INTEGERS: Final = frozenset(
     {"prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "number", "status"}
 )
-_ATTEMPT_COLUMNS: Final = tuple(field.name for field in fields(Attempt))
-_ANSWER_ROW: Final = operator.attrgetter(*_ANSWER_COLUMNS)
-_ATTEMPT_ROW: Final = operator.attrgetter(*_ATTEMPT_COLUMNS)
-_MOST_ROWS_A_STATEMENT: Final = 64
-"""SQLite takes 32,766 values a statement."""
-# No key: rows are appended, and a commit writes few pages. By call_id, which is a hash, they would be spread
-# over as many pages as there are rows. Readers take the first row of a call.
-# SQLite does not notice a flipped byte within a text: each row carries a checksum of its values.
-_TABLES: Final = f"""
-CREATE TABLE IF NOT EXISTS answers ({", ".join(_ANSWER_COLUMNS)}, row_crc);
-CREATE TABLE IF NOT EXISTS attempts ({", ".join(_ATTEMPT_COLUMNS)}, row_crc);
-"""
+# One row a commit, its answers and attempts as lines of JSON: a commit is one statement, and what it takes to
+# let go of the interpreter's lock and win it back from a busy event loop is taken once. No key: rows are
+# appended, and a commit writes few pages. SQLite does not notice a flipped byte within a value: each row
+# carries a checksum.
+_TABLE: Final = "CREATE TABLE IF NOT EXISTS commits (answers BLOB, attempts BLOB, crc INTEGER)"
+_INSERT: Final = "INSERT INTO commits VALUES (?, ?, ?)"
+_SELECT: Final = "SELECT answers, attempts, crc FROM commits ORDER BY rowid"
+_ATTEMPT_ORDER: Final = operator.itemgetter(
+    *(Attempt._fields.index(name) for name in ("call_id", "started_at", "number"))
+)
 _ANSWERS: Final = ".answers.parquet"
 _ATTEMPTS: Final = ".attempts.parquet"
 _SIDECAR: Final = ".sha256"
@@ -84,8 +67,7 @@ class StoreError(JudgeCalibrationError):
     """The call store cannot be read or written."""
 
 
-@dataclass(frozen=True)
-class StoredAnswer:
+class StoredAnswer(NamedTuple):
     """An answer as the store holds it; see :class:`~judge_calibration.judges.transports.base.Reply`."""
 
     call_id: str
@@ -100,6 +82,10 @@ class StoredAnswer:
     completion_tokens: int | None
     cached_tokens: int | None
     reasoning_tokens: int | None
+
+
+_ANSWER_COLUMNS: Final = StoredAnswer._fields
+_ATTEMPT_COLUMNS: Final = Attempt._fields
 
 
 def shard_name(call_ids: Iterable[str]) -> str:
@@ -193,43 +179,33 @@ def _table(rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> pa.Table:
 # --------------------------------------------------------------------------------------------- writing
 
 
-def _with_crc(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The values of a row, and the checksum that is kept with them."""
-    return (*row, zlib.crc32(repr(row).encode()))
+_Row = Sequence[Any]
 
 
-def _checked(
-    connection: sqlite3.Connection, path: Path, table: str, columns: Sequence[str], order: str = "rowid"
-) -> Iterator[tuple[Any, ...]]:
-    """Read the rows of a table of an open shard.
+def _lines(rows: Sequence[_Row]) -> bytes:
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def _crc(answers: bytes, attempts: bytes) -> int:
+    return zlib.crc32(attempts, zlib.crc32(answers))
+
+
+def _commits(connection: sqlite3.Connection, path: Path) -> Iterator[tuple[list[str], list[str]]]:
+    """Read the answers and the attempts of each commit of an open shard, as lines of JSON.
 
     Raises
     ------
     StoreError
-        If a row is not what was written.
+        If a commit is not what was written.
     """
-    asked = f"SELECT {', '.join(columns)}, row_crc FROM {table} ORDER BY {order}"  # noqa: S608
-    for row in connection.execute(asked):
-        if _with_crc(row[:-1]) != row:
-            raise _damaged(path, f"a row of its table {table} is not what was written")
-        yield row[:-1]
-
-
-def _insert(connection: sqlite3.Connection, statement: str, rows: list[tuple[Any, ...]]) -> None:
-    """Insert rows with few statements.
-
-    Each statement that runs lets go of the interpreter's lock and has to win it back from the event loop, so
-    that ``executemany``, which runs one for each row, takes many times as long beside a busy loop. Statements
-    for a power of two of rows are few, and stay compiled.
-    """
-    done = 0
-    while done < len(rows):
-        count = min(_MOST_ROWS_A_STATEMENT, 1 << ((len(rows) - done).bit_length() - 1))
-        part = rows[done : done + count]
-        marks = f"({', '.join('?' * len(part[0]))})"
-        values = list(itertools.chain.from_iterable(part))
-        connection.execute(f"{statement} VALUES {', '.join([marks] * count)}", values)
-        done += count
+    for answers, attempts, crc in connection.execute(_SELECT):
+        if (
+            not isinstance(answers, bytes)
+            or not isinstance(attempts, bytes)
+            or _crc(answers, attempts) != crc
+        ):
+            raise _damaged(path, "a commit is not what was written")
+        yield answers.decode().splitlines(), attempts.decode().splitlines()
 
 
 class OpenShard:
@@ -257,7 +233,12 @@ class OpenShard:
                 connection.execute("PRAGMA synchronous=FULL")
                 if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                     raise sqlite3.DatabaseError("malformed")
-                connection.executescript(_TABLES)
+                if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
+                    raise sqlite3.DatabaseError("it was written by an earlier version of this project")
+                connection.execute(_TABLE)
+            except sqlite3.OperationalError:  # a full disk, a folder that may not be written: no damage
+                connection.close()
+                raise
             except sqlite3.DatabaseError as problem:
                 connection.close()
                 raise _damaged(self.path, problem) from problem
@@ -267,18 +248,8 @@ class OpenShard:
     def write(self, answers: Sequence[StoredAnswer], attempts: Sequence[Attempt]) -> None:
         """Commit rows. They are on the disk when this returns. The first answer to a call counts."""
         with _said(self.folder, "writing answers"):
-            connection = self._open()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                _insert(connection, "INSERT INTO answers", [_with_crc(_ANSWER_ROW(row)) for row in answers])
-                _insert(
-                    connection, "INSERT INTO attempts", [_with_crc(_ATTEMPT_ROW(row)) for row in attempts]
-                )
-                connection.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
+            lines = _lines(answers), _lines(attempts)
+            self._open().execute(_INSERT, (*lines, _crc(*lines)))
 
     def check(self) -> None:
         """Read what an earlier run left in the file.
@@ -291,10 +262,8 @@ class OpenShard:
         if not self.path.exists():
             return
         with _said(self.folder, "reading a shard that an earlier run left open"):
-            connection = self._open()
-            for table, columns in (("answers", _ANSWER_COLUMNS), ("attempts", _ATTEMPT_COLUMNS)):
-                for _ in _checked(connection, self.path, table, columns):
-                    pass
+            for _ in _commits(self._open(), self.path):
+                pass
         self.close()
 
     def close(self) -> None:
@@ -308,20 +277,22 @@ class OpenShard:
         if not self.path.exists():
             return
         with _said(self.folder, "sealing a shard"):
-            connection = self._open()
-            first: dict[str, tuple[Any, ...]] = {}
-            for row in _checked(connection, self.path, "answers", _ANSWER_COLUMNS):
-                first.setdefault(row[0], row)
+            first: dict[str, tuple[_Row, str]] = {}
+            attempts: list[tuple[_Row, str]] = []
+            for said, tried in _commits(self._open(), self.path):
+                for line in said:
+                    row = json.loads(line)
+                    first.setdefault(row[0], (row, line))
+                attempts.extend((json.loads(line), line) for line in tried)
             answers = [first[call_id] for call_id in sorted(first)]
-            order = "call_id, started_at, number"
-            attempts = list(_checked(connection, self.path, "attempts", _ATTEMPT_COLUMNS, order))
+            attempts.sort(key=lambda attempt: _ATTEMPT_ORDER(attempt[0]))
             self._seal_rows(answers, _ANSWER_COLUMNS, _ANSWERS)
             self._seal_rows(attempts, _ATTEMPT_COLUMNS, _ATTEMPTS)
             self.close()
             for suffix in ("", "-wal", "-shm"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
 
-    def _seal_rows(self, rows: list[Any], columns: Sequence[str], ending: str) -> None:
+    def _seal_rows(self, rows: list[tuple[_Row, str]], columns: Sequence[str], ending: str) -> None:
         import pyarrow.parquet as pq
 
         if not rows:
@@ -329,12 +300,12 @@ class OpenShard:
         sealed = self.folder / "sealed"
         sealed.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256()
-        for row in rows:
-            digest.update(json.dumps(row).encode() + b"\n")
+        for _, line in rows:
+            digest.update(line.encode() + b"\n")
         path = sealed / f"{self.name}-{digest.hexdigest()[:16]}{ending}"
         if path.exists() and _sidecar(path).exists() and _wanted_sha256(path) == _sha256_of_file(path):
             return  # sealed just before the process died
-        table = _table(rows, columns)
+        table = _table([row for row, _ in rows], columns)
         _write_whole(
             path, lambda part: pq.write_table(table, part, compression="zstd", row_group_size=20_000)
         )
@@ -618,9 +589,10 @@ class StoreReader:
         yield from zip(*(kept.column(column).to_pylist() for column in columns), strict=True)
 
     def _open_rows(
-        self, paths: Iterable[Path], table: str, columns: Sequence[str], wanted: set[str]
-    ) -> Iterator[tuple[Any, ...]]:
-        all_columns = _ANSWER_COLUMNS if table == "answers" else _ATTEMPT_COLUMNS
+        self, paths: Iterable[Path], part: Literal[0, 1], columns: Sequence[str], wanted: set[str]
+    ) -> Iterator[_Row]:
+        """Rows of open shards: answers (part 0) or attempts (part 1)."""
+        all_columns = (_ANSWER_COLUMNS, _ATTEMPT_COLUMNS)[part]
         places = [all_columns.index(name) for name in columns]
         for path in paths:
             try:
@@ -628,11 +600,14 @@ class StoreReader:
             except sqlite3.Error:
                 continue  # sealed and gone since it was listed
             try:
-                rows = list(_checked(connection, path, table, all_columns))
+                rows = [row for commit in _commits(connection, path) for row in map(json.loads, commit[part])]
             except sqlite3.OperationalError as problem:
                 if "no such table" in str(problem) or not path.exists():
                     continue
-                raise _damaged(path, problem) from problem
+                raise StoreError(
+                    f"The open shard {path} of the call store cannot be read: {problem}.",
+                    "free space there, or make the folder writable, and run again",
+                ) from problem
             except sqlite3.DatabaseError as problem:
                 raise _damaged(path, problem) from problem
             finally:
@@ -660,12 +635,12 @@ class StoreReader:
         if not wanted:
             return found
 
-        def take(rows: Iterable[tuple[Any, ...]]) -> None:
+        def take(rows: Iterable[_Row]) -> None:
             for row in rows:
                 found.setdefault(row[0], StoredAnswer(*row))
                 wanted.discard(row[0])
 
-        take(self._open_rows(self._open_files_for(name), "answers", _ANSWER_COLUMNS, wanted))
+        take(self._open_rows(self._open_files_for(name), 0, _ANSWER_COLUMNS, wanted))
         if name is not None and wanted:
             for path in sorted((self.folder / "sealed").glob(f"{name}-*{_ANSWERS}")):
                 if _sidecar(path).exists():
@@ -685,7 +660,7 @@ class StoreReader:
         wanted = set(call_ids)
         if not wanted:
             return []
-        sources = [self._open_rows(self.open_files(), "attempts", columns, wanted)]
+        sources = [self._open_rows(self.open_files(), 1, columns, wanted)]
         sources += [self._rows(path, wanted, columns) for path in self.sealed_files(_ATTEMPTS)]
         rows = {tuple(row): dict(zip(columns, row, strict=True)) for source in sources for row in source}
         order = [name for name in ("call_id", "started_at", "number") if name in columns]

@@ -422,7 +422,7 @@ def _copy_store(source: Path, target: Path, ids: list[str]) -> int:
     """Write the answers to these calls, and the attempts at them, as sealed shards."""
     reader = StoreReader(source)
     known = reader.answers(ids)
-    names = list(Attempt.__dataclass_fields__)
+    names = Attempt._fields
     tried: dict[str, list[Attempt]] = {}
     for row in reader.attempts(ids):
         tried.setdefault(row["call_id"], []).append(Attempt(**{name: row[name] for name in names}))

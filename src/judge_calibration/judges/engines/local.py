@@ -36,6 +36,8 @@ _BEGINNINGS: Final = "beginnings"
 SUBSTITUTES: Final = '"substitutions":{"'
 """How the canonical JSON of a request that builds upon another call looks."""
 _LONGEST_DRAIN_S: Final = 60.0
+_MODEL: Final = '"model":"'
+_DECODER: Final = json.JSONDecoder()
 
 
 def open_transport(options: TransportOptions, key: str | None) -> Transport:
@@ -271,13 +273,13 @@ class LocalEngine:
         """Sort calls by provider; the embedded model's calls with one prompt, or beginning, stay together."""
         by_provider: dict[int, tuple[_Provider, dict[Any, list[PlannedCall]]]] = {}
         for call in calls:
-            request = json.loads(call.request)
-            _, provider = self._road(call.judge_id, request["model"])
+            model = _model_of(call.request)
+            _, provider = self._road(call.judge_id, model)
             _, groups = by_provider.setdefault(id(provider), (provider, {}))
             key: Any = call.call_id
-            if request["model"].startswith(_EMBEDDED) and not request.get("substitutions"):
+            if model.startswith(_EMBEDDED) and SUBSTITUTES not in call.request:
                 if self._setup.judges[call.judge_id].embedded.repeatable:
-                    key = sha256_of(request["messages"])
+                    key = sha256_of(json.loads(call.request)["messages"])
                 else:
                     key = _BEGINNINGS
             groups.setdefault(key, []).append(call)
@@ -448,6 +450,20 @@ class LocalEngine:
             signal.signal(signal.SIGINT, before)
 
         return undo
+
+
+def _model_of(request: str) -> str:
+    r"""Return a request's model without reading its messages.
+
+    The request's keys are sorted and the messages, in which every quote is escaped, stand before the model.
+
+    Examples
+    --------
+    >>> _model_of(r'{"messages":[{"content":"\"model\":\"x\""}],"model":"openai/m","seed":1}')
+    'openai/m'
+    """
+    model: str = _DECODER.raw_decode(request, request.rindex(_MODEL) + len(_MODEL) - 1)[0]
+    return model
 
 
 def _by_beginning(calls: list[PlannedCall], workers: int) -> list[list[PlannedCall]]:

@@ -166,9 +166,7 @@ def decoding_fields(request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _number(value: Any) -> int | None:
     """A count; None for whatever else a server may have put there: a text, -1, NaN, 1e999."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST_TOKENS:
-        return None
-    return int(value)
+    return int(value) if type(value) in (int, float) and 0 <= value < _MOST_TOKENS else None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

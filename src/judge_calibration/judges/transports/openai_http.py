@@ -63,14 +63,17 @@ class OpenAIHttp:
 
     def _open(self) -> aiohttp.ClientSession:
         import aiohttp
+        from yarl import URL
 
         if self._session is None:
+            self._url = URL(self._address)
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self._options.concurrency, keepalive_timeout=30),
                 timeout=aiohttp.ClientTimeout(
                     total=None, connect=None, sock_connect=self._options.connect_timeout_s
                 ),
                 headers=self._headers,
+                cookie_jar=aiohttp.DummyCookieJar(),  # one call has nothing to say about the next
             )
         return self._session
 
@@ -86,7 +89,8 @@ class OpenAIHttp:
         }
         data = _ENCODER.encode(payload).encode()
         try:
-            async with self._open().post(self._address, data=data, allow_redirects=False) as response:
+            session = self._open()
+            async with session.post(self._url, data=data, allow_redirects=False) as response:
                 raw = await self._read(response)
                 status, headers = response.status, response.headers
         except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as problem:

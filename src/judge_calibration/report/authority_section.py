@@ -87,7 +87,7 @@ def _map(id: str, name: str, part: pd.DataFrame, first: bool, more: str, nobody:
         id,
         f"{name}: earned {earned} of {count_noun(len(lines), 'slice')}",
         note.strip() if first else "",
-        ("Say", *(criterion.replace("_", " ").capitalize() for criterion in criteria)),
+        ("Earned?", *(criterion.replace("_", " ").capitalize() for criterion in criteria)),
         tuple(lines),
         table,
         first and len(lines) <= MOST_UNFOLDED,

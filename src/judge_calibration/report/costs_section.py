@@ -43,9 +43,10 @@ def draw_costs(tables: Tables) -> go.Figure | None:
                 dots.append(Dot(cell, series, float(row[column]) / valid, None, None, valid))
     if not dots:
         return None
-    figure = dot_plot(dots, "tokens for each valid verdict", share=False)
-    figure.update_xaxes(rangemode="tozero")
-    return figure
+    most = max(dot.value for dot in dots)
+    return dot_plot(
+        dots, "tokens for each valid verdict", share=False, span=(-0.03 * most, 1.03 * most), counts=True
+    )
 
 
 def costs_section(tables: Tables) -> Section:
@@ -126,8 +127,14 @@ def outcomes_section(tables: Tables) -> Section:
         alternative = "Stacked shares of parse paths for each cell; the counts are in the table."
         blocks.append(figure_block("path-shares", "How were verdicts read?", rule, alternative, paths, table))
     else:
-        what = "How replies were read is not on record for verdicts from logs. To judge here:"
-        blocks.append(Missing(what, "kedro run --pipeline judging"))
+        asked = some(tables, "cost_table") is not None
+        what = (
+            "Replies in plain formats are one bare label or malformed: there is no form to find it in. "
+            "Structured formats have several:"
+            if asked
+            else "How replies were read is not on record for verdicts from logs. To judge here:"
+        )
+        blocks.append(Missing(what, "kedro run --env audit" if asked else "kedro run --pipeline judging"))
     return Section("outcomes", "Outcomes and parse paths", lead, blocks)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from judge_calibration.report.figures import PALETTE, SYMBOLS, blank, wrapped
+from judge_calibration.report.figures import PALETTE, SYMBOLS, blank, open_symbol, wrapped
 from judge_calibration.report.wording import is_missing
 
 if TYPE_CHECKING:
@@ -62,8 +62,11 @@ def dot_plot(
     share: bool = True,
     reference: float | None = None,
     span: tuple[float, float] | None = None,
+    counts: bool = False,
 ) -> go.Figure:
     """Draw each dot with its interval as a bar; series differ in colour and shape and lie below one another.
+
+    Dots that could have an interval and have none are open.
 
     Parameters
     ----------
@@ -76,6 +79,8 @@ def dot_plot(
         Where a line marks no effect.
     span : tuple of float, optional
         Ends of the axis, in the values' own unit.
+    counts : bool
+        Values are counted, not estimated: none has an interval.
     """
     import plotly.graph_objects as go
 
@@ -91,6 +96,7 @@ def dot_plot(
     for number, name in enumerate(names):
         own = [dot for dot in dots if dot.series == name]
         values = np.array([factor * dot.value for dot in own])
+        symbol = SYMBOLS[number % len(SYMBOLS)]
         figure.add_trace(
             go.Scatter(
                 x=_rounded(values),
@@ -104,7 +110,9 @@ def dot_plot(
                 marker={
                     "size": 10,
                     "color": PALETTE[number % len(PALETTE)],
-                    "symbol": SYMBOLS[number % len(SYMBOLS)],
+                    "symbol": [
+                        symbol if counts or dot.low is not None else open_symbol(symbol) for dot in own
+                    ],
                 },
                 cliponaxis=False,
                 error_x={

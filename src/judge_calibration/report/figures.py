@@ -270,6 +270,17 @@ def ceiling(rows: pd.DataFrame) -> go.Figure:
     return figure
 
 
+def open_symbol(symbol: str) -> str:
+    """Return the open form of a mark's symbol: it stands for a value that has no interval.
+
+    Examples
+    --------
+    >>> open_symbol("square")
+    'square-open'
+    """
+    return f"{symbol}-open"
+
+
 def wrapped(name: str) -> str:
     """Return a name with all after its first comma small, a line below; a difference, one term a line."""
     if " less " in name:
@@ -318,7 +329,7 @@ def stacked_shares(
         )
     figure.update_layout(barmode="stack", bargap=0.35, showlegend=True, legend={"traceorder": "normal"})
     figure.update_xaxes(title=axis, range=[0, 101])
-    figure.update_yaxes(autorange="reversed", type="category")
+    figure.update_yaxes(autorange="reversed", type="category", ticklabelstandoff=6)
     return figure
 
 

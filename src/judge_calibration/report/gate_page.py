@@ -65,7 +65,28 @@ _REASONS = {
     "rule_changed_after_judging": "The rule was changed after judging had started",
     "rule_after_verdicts": "The verdicts are older than the rule",
     "rule_not_recorded_at_judging": "No rule was on record when judging started",
+    "drift": "Outside its margin",
+    "too_few": "Too few to settle",
 }
+_STEPS = {
+    "judge_for_humans_against": "Look at these pairs together, the audit queue first.",
+    "judge_against_humans_for": "Look at these pairs together, the audit queue first.",
+    "judge_unsettled": "More base tasks, or fewer failures, would settle it.",
+    "judge_absent": "Judge the products' pairs in both orders.",
+    "humans_unsettled": "More labelled base tasks would settle it.",
+    "humans_absent": "Have people label a blinded sample.",
+    "high_stakes": "Have people label these pairs.",
+    "not_earned": "What fails, and what would settle it, is under Earned authority.",
+    "not_calibrated": "Calibrate it: its numbers are not another instrument's.",
+    "drifted": "Calibrate it anew, or serve what was calibrated.",
+    "sentinel_not_run": "Ask it the protected pairs anew.",
+    "sentinel_too_few": "Protect more pairs.",
+    "rule_changed_after_judging": "Judge again under this rule, or decide by the one on record.",
+    "rule_after_verdicts": "Judge anew with the rule in place.",
+    "rule_not_recorded_at_judging": "Judge anew with the rule in place.",
+}
+"""What would lift each reason."""
+
 NOT_COMPARED = "Nothing could be compared."
 SIMULATED = "SIMULATED: verdicts and labels on this page were made by a program to show how it looks."
 
@@ -165,7 +186,7 @@ def gate_page(
         Beginning of the names of the queue's artifacts, which are written beside this page; empty: none are.
     """
     old, new = document["products"]["old"], document["products"]["new"]
-    details = tuple(reason_in_words(reason) for reason in decision.reasons) or (
+    details = tuple(f"{reason_in_words(one)} {next_step(one)}".strip() for one in decision.reasons) or (
         f"The judge prefers {new} by {_net(decision.judge)}.",
     )
     answer = Answer(
@@ -217,6 +238,17 @@ def reason_in_words(reason: str) -> str:
     code, colon, rest = reason.partition(":")
     said = _REASONS.get(code, f"{code[:1].upper()}{code[1:].replace('_', ' ')}")
     return f"{said}{colon}{rest.replace('_', ' ')}."
+
+
+def next_step(reason: str) -> str:
+    """Return what would lift a reason; empty where nothing would.
+
+    Examples
+    --------
+    >>> next_step("humans_absent: math (no_human_labels)")
+    'Have people label a blinded sample.'
+    """
+    return _STEPS.get(reason.partition(":")[0], "")
 
 
 def _net(key: Key) -> str:
@@ -294,6 +326,10 @@ def sentinel_section(document: Mapping[str, Any]) -> Section:
         note += " One repetition: the judge's own noise is not known and not subtracted."
     if document["absent"]:
         note += f" {count_noun(len(document['absent']), 'pair')} absent from the new run counted as failed."
+    note += (
+        " Changed: share of verdicts that changed, less the judge's own noise; accuracy and failures: new "
+        "share less frozen share. Bounds at the rule's alpha on each side; all have to lie within the margin."
+    )
     slug = "sentinel-" + "-".join(str(value) for value in document["cell"].values()).replace(" ", "-")
     blocks.append(
         TableBlock(slug, f"{name}: {reason_text(str(document['status']))}", note, readable(frame), frame)
@@ -342,7 +378,9 @@ def _audit_section(
             blocks.append(FileLink(text, f"{audit}.html"))
             text = f"The same pairs lie blinded in {audit}_packets: spreadsheets and Label Studio tasks."
             blocks.append(Prose((text,)))
-    return Section("audit", "Audit queue", lead, blocks or [Prose(("Nothing has a reason.",))])
+    return Section(
+        "audit", "Audit queue", lead, blocks or [Prose(("Nothing here has a reason to be looked at.",))]
+    )
 
 
 def sentinel_page(

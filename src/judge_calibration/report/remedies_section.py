@@ -9,7 +9,7 @@ import pandas as pd
 
 from judge_calibration.report.blocks import Block, Missing, Section, TableBlock
 from judge_calibration.report.dots import Dot, dot_plot
-from judge_calibration.report.figures import PALETTE, SYMBOLS, blank
+from judge_calibration.report.figures import PALETTE, SYMBOLS, blank, open_symbol
 from judge_calibration.report.result_tables import Tables, figure_block, labelled, leading, plain_table, some
 from judge_calibration.report.sections import CELL
 from judge_calibration.report.wording import is_missing
@@ -142,7 +142,7 @@ def _lines(
     for number, name in enumerate(names):
         own = rows[rows["cell"] == name].sort_values(across, kind="stable")
         value, low, high = (100 * own[column].astype(float) for column in (up, f"{up}_low", f"{up}_high"))
-        colour = PALETTE[number % len(PALETTE)]
+        colour, symbol = PALETTE[number % len(PALETTE)], SYMBOLS[number % len(SYMBOLS)]
         figure.add_trace(
             go.Scatter(
                 # A little to the side of one another: cells often share their confidences.
@@ -153,7 +153,10 @@ def _lines(
                 mode="lines+markers",
                 name=name,
                 line={"color": colour, "width": 1.5},
-                marker={"symbol": SYMBOLS[number % len(SYMBOLS)], "size": 8},
+                marker={
+                    "symbol": [symbol if known else open_symbol(symbol) for known in low.notna()],
+                    "size": 8,
+                },
                 # Where there is no interval the bar has no length.
                 error_y={
                     "type": "data",
@@ -226,7 +229,7 @@ def confidence_section(tables: Tables) -> Section:
     known = frame[frame["value"].notna()]
     columns = [
         *("source", "judge_id", "protocol", "constraint", "temperature", "confidence", "statistic"),
-        *("value", "low", "high", "expected_if_calibrated", "n_items", "reason"),
+        *("value", "low", "high", "expected_if_calibrated", "n_items", "reason", "interval_reason"),
     ]
     note = (
         "Stated confidence, log-probability and repeat agreement side by side; those that no judge gave "
@@ -240,7 +243,7 @@ def confidence_section(tables: Tables) -> Section:
     _, more = leading(frame, tables["trust_table"], MOST_CELLS)
     rule = (
         "Right as often as confident: on the dotted line. One mark a bin, with the 95 % interval of its "
-        f"share right by base task; bins of fewer than 10 base tasks have none. {more}"
+        f"share right by base task. {more}"
     )
     alternative = "Share right by confidence for the leading cells, with intervals."
     title = "Is it right as often as it is sure?"

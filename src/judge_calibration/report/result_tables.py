@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -91,6 +92,15 @@ def labelled(frame: pd.DataFrame) -> list[str]:
     return cell_labels(frame)
 
 
+def _lacks_intervals(figure: Any) -> bool:
+    """Return whether single marks are open; a whole series of open ones means something else."""
+    symbols = [getattr(getattr(trace, "marker", None), "symbol", None) for trace in figure.data]
+    return any("-open" in str(one) for some in symbols if isinstance(some, (list, tuple)) for one in some)
+
+
+_OPEN = "Open marks have no interval: too few base tasks, or the same in all of them; the table says which."
+
+
 def figure_block(
     id: str, title: str, note: str, alternative: str, figure: object, table: TableBlock
 ) -> FigureBlock:
@@ -100,4 +110,6 @@ def figure_block(
     ----------
     figure : plotly.graph_objects.Figure
     """
-    return FigureBlock(id, title, note.strip(), alternative, str(figure.to_json(engine="json")), table)  # type: ignore[attr-defined]
+    text = str(figure.to_json(engine="json"))  # type: ignore[attr-defined]
+    note = f"{note.strip()} {_OPEN}" if _lacks_intervals(figure) else note.strip()
+    return FigureBlock(id, title, note, alternative, text, table)

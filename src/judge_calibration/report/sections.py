@@ -406,6 +406,8 @@ _TITLES = {
     "n_missing": "Missing",
     "n_cells": "Cells",
     "n_labelled": "Labelled pairs",
+    "n_items": "Judgments",
+    "n_kept": "Kept",
     "judge_id": "Judge",
     "n_tasks": "Base tasks",
     "ac1": "Gwet's AC1",

@@ -92,7 +92,7 @@ def draw_designs(tables: Tables) -> go.Figure | None:
             )
         )
     figure.update_xaxes(title="calls", type="log")
-    figure.update_yaxes(title="generalizability coefficient", range=[0, 1.02])
+    figure.update_yaxes(title="generalizability coefficient", range=[-0.03, 1.03])
     return figure
 
 

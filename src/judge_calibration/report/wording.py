@@ -31,6 +31,8 @@ REASONS = {
     "fewer_than_2_labelled_tasks": "fewer than 2 labelled base tasks",
     "no_human_labels": "no human labels",
     "clopper_pearson": "Clopper-Pearson",
+    "auroc": "area under the ROC curve",
+    "brier": "Brier score",
     "gate_net": "the gate's net preference",
     "gate_for_new": "the gate says new",
     "human_human": "annotator with annotator",

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 from judge_calibration.errors import JudgeCalibrationError, OptionsError, Problem
 from judge_calibration.options.asking import BudgetOptions, PriceOptions
@@ -27,14 +27,13 @@ class BudgetReachedError(JudgeCalibrationError):
     """The next call could pass a cap. Everything received so far is kept."""
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(NamedTuple):
     """Tokens, and money in the currency of the prices (0 where the model has no price)."""
 
     tokens: int = 0
     money: float = 0.0
 
-    def __add__(self, other: Cost) -> Cost:
+    def __add__(self, other: Cost) -> Cost:  # type: ignore[override]
         return Cost(self.tokens + other.tokens, self.money + other.money)
 
     def __sub__(self, other: Cost) -> Cost:
@@ -84,7 +83,9 @@ def most_prompt_tokens(request: Mapping[str, Any]) -> int:
     """
     size = _TOKENS_A_PROMPT
     for message in request["messages"]:
-        size += len(message["content"].encode("utf-8", "surrogatepass")) + _TOKENS_A_MESSAGE
+        content = message["content"]
+        size += len(content if content.isascii() else content.encode("utf-8", "surrogatepass"))
+        size += _TOKENS_A_MESSAGE
     constraint = request.get("constraint") or {}
     # Some providers show a schema to the model.
     return size + len(str(constraint.get("schema") or ""))
@@ -152,7 +153,7 @@ def check_prices(
 class _Account:
     name: str
     caps: BudgetOptions
-    used: Cost = Cost()
+    used: Cost = field(default_factory=Cost)
     """Spent, and set aside."""
 
     def room_for(self, cost: Cost) -> bool:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from judge_calibration.judges.budget import BudgetGuard, Cost, most_cost, usage_cost
 from judge_calibration.judges.failures import (
@@ -36,8 +36,7 @@ _EXPECTED_BYTES_A_TOKEN: Final = 4
 _HASHED_WITH_THE_LOCK: Final = 2047
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """How a call ended in this run.
 
     Attributes
@@ -53,7 +52,7 @@ class Ended:
 
     answer: StoredAnswer | None
     failure: str | None = None
-    cost: Cost = field(default_factory=Cost)
+    cost: Cost = Cost()
     detail: str = ""
 
 

@@ -186,6 +186,11 @@ def _lines(rows: Sequence[_Row]) -> bytes:
     return "\n".join(map(json.dumps, rows)).encode()
 
 
+def _rows_of(lines: Sequence[str]) -> list[_Row]:
+    rows: list[_Row] = json.loads(f"[{','.join(lines)}]")
+    return rows
+
+
 def _crc(answers: bytes, attempts: bytes) -> int:
     return zlib.crc32(attempts, zlib.crc32(answers))
 
@@ -280,10 +285,9 @@ class OpenShard:
             first: dict[str, tuple[_Row, str]] = {}
             attempts: list[tuple[_Row, str]] = []
             for said, tried in _commits(self._open(), self.path):
-                for line in said:
-                    row = json.loads(line)
+                for row, line in zip(_rows_of(said), said, strict=True):
                     first.setdefault(row[0], (row, line))
-                attempts.extend((json.loads(line), line) for line in tried)
+                attempts.extend(zip(_rows_of(tried), tried, strict=True))
             answers = [first[call_id] for call_id in sorted(first)]
             attempts.sort(key=lambda attempt: _ATTEMPT_ORDER(attempt[0]))
             self._seal_rows(answers, _ANSWER_COLUMNS, _ANSWERS)
@@ -600,7 +604,7 @@ class StoreReader:
             except sqlite3.Error:
                 continue  # sealed and gone since it was listed
             try:
-                rows = [row for commit in _commits(connection, path) for row in map(json.loads, commit[part])]
+                rows = [row for commit in _commits(connection, path) for row in _rows_of(commit[part])]
             except sqlite3.OperationalError as problem:
                 if "no such table" in str(problem) or not path.exists():
                     continue

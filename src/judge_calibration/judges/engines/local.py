@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -38,6 +38,16 @@ SUBSTITUTES: Final = '"substitutions":{"'
 _LONGEST_DRAIN_S: Final = 60.0
 _MODEL: Final = '"model":"'
 _DECODER: Final = json.JSONDecoder()
+
+
+def event_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes uvloop's event loop, faster than Python's own; None where it is not installed."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:  # there is none for Windows
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
 
 
 def open_transport(options: TransportOptions, key: str | None) -> Transport:
@@ -144,7 +154,8 @@ class LocalEngine:
         JudgeCalibrationError
             Whatever ended the run early. All answers that arrived are in the store.
         """
-        return asyncio.run(self._run(iter(blocks), spent))
+        with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
+            return runner.run(self._run(iter(blocks), spent))
 
     async def _run(self, blocks: Iterator[Block], spent: Iterable[tuple[str, Cost]]) -> Summary:
         setup = self._setup

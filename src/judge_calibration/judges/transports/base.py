@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Protocol
 
 from judge_calibration.judges.failures import CallFailure, Refused, not_a_completion, of_status
 from judge_calibration.judges.parsing.fields import in_declared_order
@@ -54,8 +55,7 @@ class PlannedCall:
     step: str = ""
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """An answer that arrived, in the project's own form. Texts are storable (see judge_calibration.text).
 
     Attributes
@@ -89,7 +89,7 @@ class Reply:
     failure: str | None = None
     status: int | None = None
     body: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 class Transport(Protocol):

@@ -291,6 +291,15 @@ class TestLeaks:
         other = small_model_file(tmp_path, "c" * 64)
         with pytest.raises(AdapterError, match="was trained on another model"):
             check_adapter(path, other)
+        cut = tmp_path / "cut.gguf"
+        with open(path, "rb") as whole:
+            cut.write_bytes(whole.read()[:-10])
+        with pytest.raises(AdapterError, match="ends early"):
+            check_adapter(str(cut), small_model_file(tmp_path))
+        cut.write_bytes(b"no model")
+        with pytest.raises(AdapterError, match="cannot be read") as caught:
+            check_adapter(str(cut), small_model_file(tmp_path))
+        assert str(caught.value).count("Next:") == 1
 
 
 class TestAFullDisk:

@@ -23,6 +23,8 @@ BASE_SHA256: Final = "judge_calibration.base_shipped_sha256"
 BASE_NAME: Final = "general.base_model.0.name"
 _A: Final = ".lora_a"
 _B: Final = ".lora_b"
+_BYTES: Final = {0: 4, 1: 2, 30: 2}
+"""Bytes a weight of the formats that adapters come in (F32, F16, BF16)."""
 
 
 class AdapterError(JudgeCalibrationError):
@@ -84,13 +86,23 @@ def check_adapter(file: str, weights: Weights) -> Adapter:
         header = read_header(path)
     except (WeightsError, MemoryError, OverflowError, UnicodeError) as problem:
         raise AdapterError(
-            f"The adapter {path} cannot be read: {problem}", "name a LoRA adapter in the GGUF format"
+            f"The adapter {path} cannot be read: {getattr(problem, 'message', problem)}",
+            "name a LoRA adapter in the GGUF format",
         ) from None
     said: dict[str, Any] = header.metadata
     if said.get("general.type") != "adapter" or said.get("adapter.type") != "lora":
         raise AdapterError(
             f"{path} is no LoRA adapter (its general.type is {said.get('general.type')!r}).",
             "name a LoRA adapter in the GGUF format",
+        )
+    size = path.stat().st_size
+    wanted_size = max(
+        (tensor.start + tensor.weights * _BYTES.get(tensor.format, 0) for tensor in header.tensors), default=0
+    )
+    if size < wanted_size:
+        raise AdapterError(
+            f"The adapter {path} ends early: it has {size:,} bytes of at least {wanted_size:,}.",
+            "copy it again, or train it again (docs/adaptation-sft.md)",
         )
     model = read_header(weights.path)
     trained_on = said.get(BASE_SHA256)

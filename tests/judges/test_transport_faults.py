@@ -8,17 +8,21 @@ from email.utils import format_datetime
 
 import pytest
 from fault_server import Behaviour, error, running
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from judge_calibration.judges.asking import ask_calls
 from judge_calibration.judges.failures import (
     AccountError,
     AuthenticationFailedError,
     CallFailure,
+    Refused,
     StoppedError,
     of_status,
     retry_after,
 )
 from judge_calibration.judges.store import StoreReader
+from judge_calibration.judges.transports.base import reply_of
 from judge_calibration.text import from_storable
 
 ROADS = ("litellm", "openai_http")
@@ -498,3 +502,56 @@ def test_a_small_reply_that_unpacks_to_a_huge_one_is_cut_off(asked, make_plan, t
         answers, attempts = ask_calls(make_plan(["x"]), options, tmp_path)
     assert answers["failure"].tolist() == ["error"]
     assert attempts["message"].str.contains("larger than 1 MB").all()
+
+
+FIELDS = [
+    "choices",
+    "message",
+    "content",
+    "refusal",
+    "logprobs",
+    "token",
+    "logprob",
+    "top_logprobs",
+    "finish_reason",
+    "reasoning_content",
+    "error",
+    "code",
+    "usage",
+    "prompt_tokens",
+    "prompt_tokens_details",
+    "cached_tokens",
+    "provider_specific_fields",
+    "model",
+]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(FIELDS),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(completion=JSON, choice=JSON, message=JSON, usage=JSON)
+def test_whatever_json_comes_is_a_reply_that_can_be_stored_or_a_failure(completion, choice, message, usage):
+    if isinstance(completion, dict):
+        if isinstance(choice, dict):
+            choice = {
+                "message": {"content": "A", **message} if isinstance(message, dict) else message
+            } | choice
+        completion = {"choices": [choice], "usage": usage, **completion}
+    try:
+        reply = reply_of(completion, "body")
+    except (CallFailure, Refused):
+        return
+    for value in (reply.text, reply.reasoning, reply.finish_reason, reply.served_model, reply.logprobs):
+        assert value is None or value.encode()
+    counts = (reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens, reply.reasoning_tokens)
+    assert all(count is None or 0 <= count < 2**63 for count in counts)

@@ -33,6 +33,7 @@ from judge_calibration.text import to_storable
 
 _EXPECTED_BYTES_A_TOKEN: Final = 4
 """For the limit of tokens a minute, which is corrected by the true number afterwards."""
+_HEADERS_JSON: Final = json.JSONEncoder(sort_keys=True)
 _HASHED_WITH_THE_LOCK: Final = 2047
 
 
@@ -231,7 +232,7 @@ class Caller:
             code=failed.code if failed else None,
             message=to_storable(clean(failed.message)) if failed else None,
             body=to_storable(clean(result.body)) if result.body is not None else None,
-            headers=json.dumps(headers, sort_keys=True) if headers else None,
+            headers=_HEADERS_JSON.encode(headers) if headers else None,
         )
 
 

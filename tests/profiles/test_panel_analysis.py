@@ -186,8 +186,10 @@ def test_intervals_of_shares_hold_about_as_often_as_they_say():
 @pytest.mark.slow
 def test_the_whole_panel_of_the_paper_is_recovered(inventory):
     found = run(inventory, panel={}, count=0, resamples=200)["panel_recovery"]
-    shares = found[found["n"] > 20]
-    assert (shares.loc[shares["statistic"] != "core", "share_inside"] > 0.9).all()
+    shares = found[(found["n"] > 50) & (found["statistic"] != "core")]
+    assert (shares["share_inside"] > 0.9).all()
+    # Of 21 intervals at 95 %, fewer than 17 hold in 3 of 1,000 panels.
+    assert (found.loc[found["n"] == 21, "inside"] >= 17).all()
     assert len(found) == 12
 
 

@@ -50,6 +50,7 @@ class TestPersonalData:
             "openblas 0.3.31.188.0 SkylakeX",
             "a76f0441111111111111111b3c",
             "0.4111111111111111 and 3.5",
+            "It took 317.2254375 ms.",
             "On 2026-11-30, 02139 people came.",
             "4111 1111 1111 1112 is no card number",
         ],

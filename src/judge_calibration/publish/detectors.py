@@ -46,6 +46,7 @@ _WRITTEN_APART = ("PHONE", "SSN")
 
 _OWN = ("an account number", "a password", "a secret key")
 _DECIMAL_BEFORE, _DECIMAL_AFTER = re.compile(r"\d\."), re.compile(r"\.\d")
+_DECIMAL = re.compile(r"\d+\.\d+")
 _RULES_AT_LEAST = "low"
 _LONGEST_LINE = 60
 
@@ -152,7 +153,7 @@ def _personal(where: str, text: str, scan: Any, machine: Sequence[str]) -> Itera
 
 
 def _is_meant(kind: str, found: str) -> bool:
-    if kind in _WRITTEN_APART and found.isdigit():
+    if kind in _WRITTEN_APART and (found.isdigit() or _DECIMAL.fullmatch(found)):
         return False
     digits = "".join(char for char in found if char.isdigit())
     return kind != "CREDIT_CARD" or passes_luhn(digits)

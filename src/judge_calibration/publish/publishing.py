@@ -275,10 +275,11 @@ def _texts(selection: Selection, project: Project) -> Iterator[Text]:
         reader = StoreReader(project.root / store)
         for attempt in reader.attempts(ids):
             for column in ("message", "body", "headers"):
-                value = attempt[column]
-                if value and value not in seen:
-                    seen.add(value)
-                    yield Text(f"{store}, attempt at {attempt['call_id'][:12]}, {column}", value)
+                # A body is JSON: its numbers, such as the milliseconds that it took, are nobody's telephone.
+                for value in strings_of(attempt[column] or ""):
+                    if value not in seen:
+                        seen.add(value)
+                        yield Text(f"{store}, attempt at {attempt['call_id'][:12]}, {column}", value)
         for answer in reader.answers(ids).values():
             for part in (answer.text, answer.reasoning):
                 if part and part not in seen:

@@ -34,20 +34,33 @@ def finish(process):
     return json.loads(output.splitlines()[-1])
 
 
-def killed_at(process, server, received, extra):
-    """Kill the run a moment after the server has received so many requests; False if it ended before."""
+def killed_at(process, server, received, extra, alone):
+    """Kill the run a moment after the server has received so many requests; False if it ended before.
+
+    With `alone` its workers are left to notice by themselves that they are on their own.
+    """
     if not server.wait_for_requests(received, process):
         return False
     try:
         process.wait(extra)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        (os.kill if alone else os.killpg)(process.pid, signal.SIGKILL)
         process.communicate()
         return True
     return False
 
 
-def kill_and_finish(folder, moments, seed, engine="local"):
+def kill_a_hundred_times(folder, seed, engine):
+    """Series of five kills each, until a hundred have met a run that was going on."""
+    kills = series = 0
+    while kills < 100:
+        killed, twice = kill_and_finish(folder / str(series), 5, seed + series, engine, alone=series % 2 == 1)
+        assert twice <= killed * CONCURRENCY
+        kills, series = kills + killed, series + 1
+        assert series <= 60
+
+
+def kill_and_finish(folder, moments, seed, engine="local", alone=False):
     """Kill a run at random moments, let it finish, and compare with one that nobody disturbed."""
     noise = random.Random(seed)
     with running(latency=0.01) as calm:
@@ -59,10 +72,8 @@ def kill_and_finish(folder, moments, seed, engine="local"):
             asked_before = server.total
             room = max(1, CALLS - len(server.received))
             process = start(folder / "killed", server, engine)
-            if killed_at(
-                process, server, asked_before + noise.randint(1, max(1, room // 3)), noise.random() / 50
-            ):
-                killed += 1
+            moment = asked_before + noise.randint(1, max(1, room // 3))
+            killed += killed_at(process, server, moment, noise.random() / 50, alone)
         hashes = finish(start(folder / "killed", server, engine))
         twice = server.total - len(server.received)
     assert hashes == undisturbed
@@ -79,12 +90,7 @@ class TestKilledRuns:
 
     @pytest.mark.slow
     def test_a_hundred_kills_of_the_local_engine(self, tmp_path):
-        kills = 0
-        for series in range(20):
-            killed, twice = kill_and_finish(tmp_path / str(series), 5, seed=100 + series)
-            assert twice <= killed * CONCURRENCY
-            kills += killed
-        assert kills >= 60
+        kill_a_hundred_times(tmp_path, 100, "local")
 
     def test_a_second_run_on_one_store_is_refused_by_the_first_ones_name(self, tmp_path):
         with running() as server:

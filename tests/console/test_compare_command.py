@@ -135,6 +135,11 @@ class TestCommand:
         queue = pd.read_parquet(found["comparison_audit.parquet"])
         assert set(queue["judge_id"]) == {"y"}
         assert len(pd.read_parquet(found["comparison_audit_key.parquet"])) == 10
+        page = found["comparison.html"].read_text("utf-8")
+        assert "x, direct, free text, t = 0; after: y, direct, free text, t = 1" in page.replace(
+            "\u00a0", " "
+        )
+        assert "comparison_audit.html" in page
         page = found["comparison_audit.html"].read_text("utf-8")
         packed = re.search(r'id="items-gzip">([^<]+)<', page).group(1)
         items = json.loads(gzip.decompress(base64.b64decode(packed)))

@@ -8,6 +8,9 @@ import yaml
 from command_tables import make_labels, make_pairs, make_verdicts
 
 from judge_calibration.metrics.analyses import possible_analyses
+from judge_calibration.report.page import render_page
+
+OUR_PAGE = render_page("Title", "Summary", [], []).encode("utf-8")
 
 
 def allowed(*tables):
@@ -174,6 +177,7 @@ class TestOddFiles:
             ("old.xls", b"\xd0\xcf\x11\xe0....", "an old Office document"),
             ("rows.db", b"SQLite format 3\x00...", "an SQLite database"),
             ("page.html", b"<!DOCTYPE html><html></html>", "a web page"),
+            ("report.html", OUR_PAGE, "a page of ours"),
             ("x.parquet.sha256", b"abc  x.parquet\n", "the checksum of another file"),
             ("mine.yml", b"layout: mine\nkind: pairs\nfields:\n  question: q\n", "a description of a layout"),
             ("manifest.json", b'{"nodes": [], "inputs": {}, "outputs": {}}', "the manifest of a run"),

@@ -12,6 +12,9 @@ from judge_calibration.errors import RunError
 from judge_calibration.runs import files
 from judge_calibration.session.project import find_project
 
+AUDIT = "comparison_audit"
+"""Beginning of the names of the audit queue's artifacts."""
+
 CELL_NAMES = ("judge_id", "protocol", "constraint", "temperature")
 
 
@@ -98,7 +101,7 @@ def command(
     about = {"before": before, "after": after, "simulated": simulated, "exit_code": int(code)}
     document = comparison_document(result, about)
     summary = f"Before: run {before}. After: run {after}."
-    page = comparison_page(result, "Two runs compared", summary, simulated)
+    page = comparison_page(result, "Two runs compared", summary, simulated, AUDIT)
     known = pd.concat(pairs, ignore_index=True).drop_duplicates("pair_id")
     queue = queue_changes(result, known, reporting.audit)
     version = decision_id()
@@ -106,7 +109,7 @@ def command(
     written = keep(project.data, "comparison", version, document, page, tables, simulated)
     audit = keep_audit(
         project.data,
-        "comparison_audit",
+        AUDIT,
         version,
         queue,
         known,
@@ -121,8 +124,8 @@ def command(
     if as_json:
         click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
         return code
-    for row in result.summary.to_dict("records"):
-        click.echo(f"{cells_name(row)}: {headline(row)}")
+    for row, cells in zip(result.summary.to_dict("records"), result.cells, strict=True):
+        click.echo(f"{cells_name(*cells)}: {headline(row)}")
         parts = [
             f"{row[name]} {name}"
             for name in ("gained", "lost", "changed", "failed", "recovered")
@@ -142,10 +145,10 @@ def command(
         click.echo("The two runs have no judgment in common.")
     click.echo(f"The page: {files.relative(written['html'], project.root)}")
     if len(queue):
-        browse = files.relative(audit["comparison_audit_page"], project.root)
+        browse = files.relative(audit[f"{AUDIT}_page"], project.root)
         click.echo(f"Changed verdicts to browse: {browse}")
-    if "comparison_audit_packets" in audit:
-        packets = files.relative(audit["comparison_audit_packets"], project.root)
+    if f"{AUDIT}_packets" in audit:
+        packets = files.relative(audit[f"{AUDIT}_packets"], project.root)
         click.echo(f"The same pairs blinded, for people to label: {packets}")
     return code
 

@@ -74,7 +74,7 @@ def kind_of(path: Path) -> Kind | None:
     text = start.decode("utf-8", "replace").lstrip("\ufeff \r\n\t")
     lowered = text[:300].lower()
     if lowered.startswith(("<!doctype html", "<html")):
-        ours = "content-security-policy" in text.lower() and 'class="skip"' in text
+        ours = "content-security-policy" in text.lower() and "default-src 'none'" in text
         what = "a page of ours (a report, a gate or an audit queue)" if ours else "a web page"
         return Kind(what, "open it in a browser; its numbers lie beside it as Parquet and CSV")
     if path.suffix == ".sha256":

@@ -9,7 +9,7 @@ import pandas as pd
 
 from judge_calibration.metrics.run_comparison import CHANGES, RunComparison
 from judge_calibration.report.answers import Answer
-from judge_calibration.report.blocks import Block, Prose, Section, TableBlock, Terms, marked
+from judge_calibration.report.blocks import Block, FileLink, Prose, Section, TableBlock, Terms, marked
 from judge_calibration.report.gate_page import SIMULATED, plain
 from judge_calibration.report.glossary import GLOSSARY
 from judge_calibration.report.page import render_page
@@ -36,9 +36,10 @@ def headline(row: Mapping[Any, Any]) -> str:
     return f"{changed}: {percent(row['changed_share'])}{interval}."
 
 
-def cells_name(row: Mapping[Any, Any]) -> str:
+def cells_name(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> str:
     """Name the cell, and the one it is compared with where that has another name."""
-    return cell_name(row) + (f"; after: {row['compared_with']}" if row["compared_with"] else "")
+    names = cell_name(before), cell_name(after)
+    return names[0] if names[0] == names[1] else f"{names[0]}; after: {names[1]}"
 
 
 def comparison_document(comparison: RunComparison, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,19 +58,31 @@ def comparison_document(comparison: RunComparison, about: Mapping[str, Any]) -> 
     )
 
 
-def comparison_page(comparison: RunComparison, title: str, summary: str, simulated: bool = False) -> str:
-    """Return the page as HTML text, marked SIMULATED if a judge of a run was a program."""
+def comparison_page(
+    comparison: RunComparison, title: str, summary: str, simulated: bool = False, audit: str = ""
+) -> str:
+    """Return the page as HTML text.
+
+    Parameters
+    ----------
+    comparison : RunComparison
+    title, summary : str
+    simulated : bool
+        Marks the page and every table SIMULATED: a judge of a run was a program.
+    audit : str
+        Beginning of the names of the audit queue's artifacts, written beside this page; empty: none are.
+    """
     answers = []
-    for row in comparison.summary.to_dict("records"):
+    for row, cells in zip(comparison.summary.to_dict("records"), comparison.cells, strict=True):
         parts = [f"{row[change]} {change}" for change in CHANGES[1:] if row[change]]
         same = row["instrument_before"] == row["instrument_after"]
         details = [", ".join(parts) + "." if parts else "Every verdict is the same."]
         details.append("The instrument is the same." if same else "The instrument is another one.")
         tone = "unknown" if not row["n"] else "good" if row["n"] == row["same"] else "mixed"
-        answers.append(Answer(cells_name(row), headline(row), tuple(details), tone, None))  # type: ignore[arg-type]
+        answers.append(Answer(cells_name(*cells), headline(row), tuple(details), tone, None))  # type: ignore[arg-type]
     found = [
         _differences_section(comparison.differences),
-        _changes_section(comparison.changed),
+        _changes_section(comparison.changed, audit),
         _counts_section(comparison),
     ]
     sections = [
@@ -106,20 +119,30 @@ def _differences_section(frame: pd.DataFrame) -> Section:
     return Section("differences", "Statistics", lead, blocks)
 
 
-def _changes_section(changed: pd.DataFrame) -> Section:
-    lead = "Gained: wrong before and right now, by the reference label. Lost: the reverse."
+def _changes_section(changed: pd.DataFrame, audit: str) -> Section:
+    lead = (
+        "Gained: wrong before and right now, by the reference label. Lost: the reverse. Changed: another "
+        "verdict that is neither. Failed: a verdict before, none now; recovered: the reverse."
+    )
     if changed.empty:
         return Section("changes", "Verdict by verdict", lead, [Prose(("No verdict changed.",))])
     shown, more = shortened(readable(changed))
     table = TableBlock("changes-table", "Changed verdicts", more, shown, changed)
-    return Section("changes", "Verdict by verdict", lead, [table])
+    blocks: list[Block] = [table]
+    if audit:
+        text = (
+            f"Browse them with raw requests and replies, before and now ({audit}.html of the same decision)"
+        )
+        blocks.append(FileLink(text, f"{audit}.html"))
+    return Section("changes", "Verdict by verdict", lead, blocks)
 
 
 def _counts_section(comparison: RunComparison) -> Section:
     blocks: list[Block] = []
     if len(comparison.summary):
         frame = comparison.summary
-        shown = readable(frame.drop(columns=["instrument_before", "instrument_after"]))
+        ends = {"low": "changed_share_low", "high": "changed_share_high"}
+        shown = readable(frame.drop(columns=["instrument_before", "instrument_after"]).rename(columns=ends))
         note = "only before, only after: judgments that the other run lacks; they are not compared."
         blocks.append(TableBlock("counts-table", "Judgments by cell", note, shown, frame))
     if comparison.other_pairs:

@@ -94,6 +94,22 @@ class TestPrivateSentinel:
         assert "private sentinel private" in result.output
 
 
+def test_names_of_people_in_label_files_are_found(tool_project):
+    tool_project.write("mine.csv", "pair_id,question,response_a,response_b\np1,Which?,one,two\n")
+    tool_project.write("people.csv", "pair_id,annotator_id,label\np1,Berta Beispiel,A\np1,expert_2,B\n")
+    tool_project.write(
+        "conf/test/data_prep/parameters.yml",
+        "data_prep:\n  use_bank: false\n  judged: {size: 1}\n"
+        "  pair_files: [{path: mine.csv, layout: pairs, set: {licence: CC0-1.0}}]\n"
+        "  label_files: [{path: people.csv, layout: labels, set: {licence: CC0-1.0}}]\n",
+    )
+    run_id = run(tool_project, "--pipelines", "data_prep")
+    result = tool_project.kedro("publish", run_id, "--to", "out")
+    assert result.exit_code == 1, result.output
+    assert "people.csv, annotators: found an annotator who is no pseudonym: Berta Beispiel" in result.output
+    assert "expert_2" not in result.output
+
+
 @pytest.mark.slow
 def test_a_labelling_round_with_a_secret_is_published_and_reproduced_without_it(
     tool_project, tmp_path, monkeypatch

@@ -32,7 +32,8 @@ from judge_calibration.runs.results import path_in
 
 SUMS = "SHA256SUMS"
 _CODE_NAME = re.compile(
-    r"((annotator|rater|expert|person|labeller|judge|adjudicator|ann)[_-]?)?([a-z]?|[a-z]?[0-9]{1,9})"
+    r"((annotator|rater|expert|author|person|labell?er|judge|adjudicator|ann|(arena_)?user|(crowd)?worker|voter"
+    r"|participant|subject|coder|reviewer)[_-]?)?([a-z]?|[a-z]?[0-9]{1,9})"
 )
 _SHARD = 50_000
 
@@ -328,6 +329,10 @@ def _named_people(selection: Selection, project: Project) -> Iterator[Finding]:
                     told.add(annotator)
                     where = f"{files.relative(path, project.root)}, column annotator_id"
                     yield Finding("personal data", "an annotator who is no pseudonym", where, annotator)
+        for annotator, where in _named_in_files(run, project.root):
+            if annotator not in told and names_somebody(annotator):
+                told.add(annotator)
+                yield Finding("personal data", "an annotator who is no pseudonym", where, annotator)
         options = run.content["parameters"].get("annotation") or {}
         for entry in options.get("annotators") or ():
             code = str(entry.get("code"))
@@ -336,6 +341,24 @@ def _named_people(selection: Selection, project: Project) -> Iterator[Finding]:
                 yield Finding(
                     "personal data", "an annotator's code name", "parameter annotation.annotators", code
                 )
+
+
+def _named_in_files(run: manifest.Run, root: Path) -> Iterator[tuple[str, str]]:
+    """Yield who labelled in the label files that are published as they came, and the file."""
+    from judge_calibration.sources import SourceFile, read_labels
+
+    for entry in (run.content["parameters"].get("data_prep") or {}).get("label_files") or ():
+        path, layout = str(entry["path"]), str(entry["layout"])
+        if "://" in path:
+            continue  # it stays where everybody finds it
+        own = layout.endswith((".yml", ".yaml"))
+        source = SourceFile(
+            path=str(root / path),
+            layout=str(root / layout) if own else layout,
+            set=dict(entry.get("set") or {}),
+        )
+        for annotator in sorted(set(read_labels([source]).labels["annotator_id"])):
+            yield str(annotator), f"{path}, annotators"
 
 
 def _as_problem(finding: Finding) -> Problem:

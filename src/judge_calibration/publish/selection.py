@@ -30,6 +30,8 @@ Kind = Literal["artifact", "input", "source", "setting", "code"]
 _ROOT_FILES = ("pyproject.toml", "requirements.lock", "Makefile", "LICENSE", ".telemetry")
 _LOCAL = ("local", "credentials")
 _PEOPLE = "annotation"
+_KEY_OF_ROUND = "annotation_secret"
+"""The dataset that holds the key of a labelling round."""
 
 
 @dataclass(frozen=True)
@@ -239,15 +241,22 @@ def _stores(run: Run, root: Path, data: Path, problems: list[Problem]) -> Iterat
 
 
 def _given(run: Run, root: Path) -> list[str]:
-    """Return the nodes of the labelling round where it was keyed with a secret, or labels came in."""
+    """Return the nodes of the labelling round, and those that read its key, where others cannot repeat them.
+
+    That is where ids were keyed with a secret, or labels came in.
+    """
     import pandas as pd
 
-    nodes = [node["name"] for node in run.content["nodes"] if f".{_PEOPLE}." in f".{node['module']}."]
-    labels = (run.content["parameters"].get("annotation") or {}).get("labels") or {}
+    keyed = [node["name"] for node in run.content["nodes"] if _KEY_OF_ROUND in node["inputs"]]
+    of_round = [node["name"] for node in run.content["nodes"] if f".{_PEOPLE}." in f".{node['module']}."]
+    nodes = list(dict.fromkeys([*of_round, *keyed]))
+    parameters = run.content["parameters"]
+    labels = (parameters.get("annotation") or {}).get("labels") or {}
     if labels.get("files") or labels.get("identities"):
         return nodes
     plan = run.content["outputs"].get("annotation_plan")
     if plan is None:
-        return []
+        # Without a plan it is not known whether the pseudonyms of imported labels were keyed with a secret.
+        return keyed if (parameters.get("data_prep") or {}).get("label_files") else []
     kinds = pd.read_parquet(root / plan["path"], columns=["key_kind"])["key_kind"]
     return nodes if (kinds == "secret").any() else []

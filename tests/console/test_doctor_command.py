@@ -90,6 +90,13 @@ class TestCommand:
         assert "judging the pairs: 12 pairs" in allowed
         assert "accuracy (A): verdicts" in missing
 
+    def test_what_was_left_out_or_not_read_is_told(self, tool_project):
+        rows = [
+            {"question": f"q{i}", "response_a": "a", "response_b": "a" if i else "b", "x": 1} for i in (0, 1)
+        ]
+        result = tool_project.kedro("doctor", lines(tool_project.root / "mine.jsonl", rows))
+        assert "Noted: columns not read: x; identical responses: 1." in result.output
+
     def test_a_log_of_verdicts(self, tool_project):
         rows = [
             {"pair_id": f"p{i}", "judge_id": "j", "order": order, "verdict": "A", "reference_label": "A"}

@@ -202,9 +202,22 @@ def _read(file: str, name: str, settings: dict[str, Any]) -> _Read:
         f"Layout '{name}', {described.kind}: {rows} rows read, "
         + ", ".join(f"{len(frame)} {kind}" for kind, frame in tables.items())
         + f"; licence: {licence}.",
+        *_noted(table),
         f"To use it: {_PARAMETERS[described.kind]}: [{{path: {file}, layout: {name}{_set(settings)}}}]",
     ]
     return _Read(tables, lines)
+
+
+def _noted(table: pd.DataFrame) -> list[str]:
+    """Return a line with what was left out, merged or not read, by how often; none where nothing was."""
+    import json
+
+    told = []
+    for notes in table["notes"]:
+        for name, value in json.loads(notes).items():
+            shown = value if isinstance(value, int) else ", ".join(map(str, value))
+            told.append(f"{name.replace('_', ' ')}: {shown}")
+    return [f"Noted: {'; '.join(told)}."] if told else []
 
 
 def _set(settings: dict[str, Any]) -> str:

@@ -105,13 +105,14 @@ class TestKilledRuns:
             finish(first)
             assert server.total == CALLS
 
-    def test_ctrl_c_stops_in_order_and_the_next_run_goes_on(self, tmp_path):
-        with running(latency=0.05) as server:
+    @pytest.mark.parametrize("wish", [signal.SIGINT, signal.SIGTERM])
+    def test_ctrl_c_stops_in_order_and_the_next_run_goes_on(self, tmp_path, wish):
+        with running(latency=0.2) as server:
             process = start(tmp_path, server)
             assert server.wait_for_requests(40, process)
-            os.kill(process.pid, signal.SIGINT)
+            os.kill(process.pid, wish)
             _, errors = process.communicate(timeout=60)
-            assert process.returncode not in (0, -signal.SIGINT)
+            assert process.returncode not in (0, -wish)
             assert "Stopped by Ctrl-C" in errors
             assert "run the same command again" in errors
             assert server.total < CALLS

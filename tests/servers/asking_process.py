@@ -7,6 +7,7 @@ prints the sealed hashes as JSON.
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ CONCURRENCY = 8
 
 def main() -> None:
     """Ask, and say what is sealed."""
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # as a Kedro run does
     folder, api_base, count, *engine = sys.argv[1:]
     transport = TransportOptions(transport="openai_http", api_base=api_base, concurrency=CONCURRENCY)
     asking = AskingOptions.model_validate(

@@ -39,6 +39,8 @@ _EMBEDDED: Final = "embedded/"
 _BEGINNINGS: Final = "beginnings"
 SUBSTITUTES: Final = '"substitutions":{"'
 """How the canonical JSON of a request that builds upon another call looks."""
+_ONE_INTERRUPT_S: Final = 0.3
+"""Signals within this time are one wish."""
 _LONGEST_DRAIN_S: Final = 60.0
 _MODEL: Final = '"model":"'
 _DECODER: Final = json.JSONDecoder()
@@ -465,7 +467,14 @@ class LocalEngine:
         main = asyncio.current_task()
         assert main is not None
 
+        heard_at = -math.inf
+
         def interrupted() -> None:
+            nonlocal heard_at
+            # One that is passed on by the handler of another signal is heard twice.
+            echo, heard_at = loop.time() < heard_at + _ONE_INTERRUPT_S, loop.time()
+            if echo:
+                return
             if self._reason is not None:
                 main.cancel()
                 return

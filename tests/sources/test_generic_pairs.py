@@ -84,6 +84,11 @@ class TestFormats:
             pairs_of, "p.csv", content
         )
 
+    @pytest.mark.parametrize("name", ["p.csv", "p.csv.gz", "p.csv.xz"])
+    @pytest.mark.parametrize("press", [gzip.compress, bytes])
+    def test_the_bytes_say_whether_a_file_is_packed(self, pairs_of, name, press):
+        assert len(pairs_of(name, press((HEADER + "q,a,b,\n").encode()))) == 1
+
     def test_a_cut_gzip_is_refused(self, pairs_of):
         whole = gzip.compress((HEADER + "q,a,b,\n" * 200).encode())
         assert "damaged" in error_of(pairs_of, "p.csv.gz", whole[:-20])
@@ -281,6 +286,12 @@ class TestLabels:
         text = error_of(pairs_of, "p.jsonl", [{**ROW, "reference_label": label}], **LABELLED)
         assert "row 1, column reference_label" in text
         assert "TIE" in text
+
+    def test_nan_is_no_label(self, pairs_of):
+        rows = (
+            '{"question": "q", "response_a": "a", "response_b": "b", "reference_label": NaN, "domain": NaN}'
+        )
+        assert pairs_of("p.jsonl", rows, **LABELLED)[["reference_label", "domain"]].isna().all(axis=None)
 
     def test_labels_need_to_say_who_made_them(self, pairs_of):
         assert "reference_kind" in error_of(pairs_of, "p.jsonl", [{**ROW, "reference_label": "A"}])

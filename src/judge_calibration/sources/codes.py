@@ -25,7 +25,7 @@ def code_key(value: Any) -> str | None:
     >>> code_key(1) == code_key("1") == code_key(1.0) == code_key("1.0"), code_key(True), code_key(" A ")
     (True, 'true (boolean)', 'A')
     """
-    if value is None:
+    if value is None or value != value:  # NaN is how a column of numbers says nothing
         return None
     if isinstance(value, bool):
         return f"{str(value).lower()} (boolean)"

@@ -237,7 +237,7 @@ class Reader:
         for row, value in zip(block.rows, self.values(field, block), strict=True):
             if type(value) is str:
                 out.append((value if value.isascii() else to_storable(value)) or None)
-            elif value is None:
+            elif value is None or value != value:
                 out.append(None)
             elif isinstance(value, int) and not isinstance(value, bool):
                 out.append(str(value))
@@ -257,7 +257,7 @@ class Reader:
         out: list[float | None] = []
         for row, value in zip(block.rows, self.values(field, block), strict=True):
             number = as_number(value)
-            if number is None and value is not None and value != "":
+            if number is None and value is not None and value == value and value != "":
                 self.problems.add(self.file.given, row, _name(field, column), show(value), "a number")
             out.append(number)
         return out

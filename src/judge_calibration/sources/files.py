@@ -13,6 +13,7 @@ import gzip
 import hashlib
 import io
 import lzma
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -60,6 +61,12 @@ _COMPRESSED: dict[str, Callable[..., Any]] = {
     ".xz": lzma.open,
     ".zst": _open_zst,
 }
+_PACKED = (
+    (re.compile(rb"\x1f\x8b"), ".gz"),
+    (re.compile(rb"BZh[1-9]1AY&SY"), ".bz2"),
+    (re.compile(rb"\xfd7zXZ\x00"), ".xz"),
+    (re.compile(rb"\x28\xb5\x2f\xfd"), ".zst"),
+)
 _FORMATS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -200,8 +207,13 @@ def format_of(name: str) -> str | None:
 
 
 def open_bytes(file: OpenFile) -> IO[bytes]:
-    """Open the file for reading, uncompressed by what its name says."""
-    opener = _COMPRESSED.get(PurePosixPath(file.name).suffix.lower())
+    """Open the file for reading, uncompressed by what its first bytes say.
+
+    Names lie in both directions: what is fetched is often unpacked on the way and keeps its ``.gz``.
+    """
+    with open(file.local, "rb") as handle:
+        start = handle.read(10)
+    opener = next((_COMPRESSED[kind] for mark, kind in _PACKED if mark.match(start)), None)
     return cast(IO[bytes], opener(file.local, "rb") if opener else open(file.local, "rb"))
 
 

@@ -122,6 +122,7 @@ def test_fastchat_pair_judgments(read):
     ]
     log = read("gpt-4_pair.jsonl", rows, "fastchat_pair")
     assert log.verdicts["order"].tolist() == ["AB", "BA"] * 3
+    assert json.loads(log.source_files.loc[0, "notes"])["columns_not_read"] == ["tstamp"]
     # Already by model: the second game's model_2 is candidate B, whoever was shown first.
     assert log.verdicts["verdict"].fillna("-").tolist() == ["A", "B", "TIE", "-", "A", "-"]
     assert log.verdicts["shown_winner"].fillna("-").tolist()[:2] == ["first", "first"]

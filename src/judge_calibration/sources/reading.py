@@ -248,7 +248,7 @@ def _feed(builder: Any, file: OpenFile, layout: Layout, problems: Problems) -> i
 
 def _line(file: OpenFile, layout: Layout, rows: int, imported: int, builder: Any) -> dict[str, Any]:
     notes: dict[str, Any] = {name: count for name, count in sorted(builder.notes.items()) if count}
-    if unread := builder.reader.unread_columns():
+    if unread := [name for name in builder.reader.unread_columns() if not _laid_out(name, layout)]:
         notes["columns_not_read"] = unread
     if isinstance(builder, VerdictBuilder) and builder.odd_values:
         notes["verdicts_that_are_no_code"] = dict(builder.odd_values.most_common(_TOLD))
@@ -263,6 +263,15 @@ def _line(file: OpenFile, layout: Layout, rows: int, imported: int, builder: Any
         "layout_status": layout.status,
         "notes": canonical_json(notes),
     }
+
+
+def _laid_out(name: str, layout: Layout) -> bool:
+    """Say whether a column was read when records were laid out as rows."""
+    for step in layout.expand:
+        columns = [column.split(".")[0] for column in (*step.columns, *step.by)]
+        if name in columns or (step.kind == "orders" and any(name.startswith(c) for c in columns)):
+            return True
+    return False
 
 
 def _file_table(lines: list[dict[str, Any]]) -> pd.DataFrame:

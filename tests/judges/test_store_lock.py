@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from judge_calibration.errors import StorageError
 from judge_calibration.judges.asking import ask_blocks
 from judge_calibration.judges.engines.setup import AskSetup
 from judge_calibration.judges.lock import StoreLockedError, owned_lock, owner_of, waiting_lock
@@ -82,3 +83,12 @@ def test_a_shard_that_a_worker_still_writes_to_is_left_alone_and_named(tmp_path)
         ask_blocks([], setup)
     ask_blocks([], setup)
     assert not list(shard.path.parent.iterdir())
+
+
+def test_a_lock_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "store").write_text("a file where the folder should be")
+    with (
+        pytest.raises(StorageError, match=r"The lock .* cannot be written"),
+        owned_lock(tmp_path / "store" / "lock", "mine"),
+    ):
+        pass

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from judge_calibration.errors import JudgeCalibrationError
+from judge_calibration.errors import JudgeCalibrationError, StorageError
 
 
 class StoreLockedError(JudgeCalibrationError):
@@ -121,6 +121,18 @@ def owner_of(path: Path) -> Owner | None:
 
 
 @contextmanager
+def _said(path: Path) -> Iterator[None]:
+    """Turn what the disk says into one message."""
+    try:
+        yield
+    except OSError as problem:
+        raise StorageError(
+            f"The lock {path} cannot be written: {problem.strerror}.",
+            "free space there, or make the folder writable, and run again",
+        ) from problem
+
+
+@contextmanager
 def owned_lock(path: Path, run_id: str) -> Iterator[Owner | None]:
     """Hold the lock at `path` as the run `run_id`; refuse at once if a live process holds it.
 
@@ -140,6 +152,8 @@ def owned_lock(path: Path, run_id: str) -> Iterator[Owner | None]:
     ------
     StoreLockedError
         If another process holds the lock, with its run and process.
+    StorageError
+        If the disk is full, or the folder may not be written.
 
     Examples
     --------
@@ -149,8 +163,10 @@ def owned_lock(path: Path, run_id: str) -> Iterator[Owner | None]:
     ...         print(dead, owner_of(Path(folder) / "lock").run_id)
     None run-1
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as handle:
+    with _said(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = path.open("ab", buffering=0)
+    with handle:
         if not _take(handle, wait=False):
             owner = owner_of(path)
             raise StoreLockedError(
@@ -159,9 +175,9 @@ def owned_lock(path: Path, run_id: str) -> Iterator[Owner | None]:
             )
         dead = owner_of(path)
         try:
-            handle.truncate(0)
-            handle.write(json.dumps(asdict(Owner.of_this_process(run_id))).encode())
-            handle.flush()
+            with _said(path):
+                handle.truncate(0)
+                handle.write(json.dumps(asdict(Owner.of_this_process(run_id))).encode())
             yield dead
         finally:
             handle.truncate(0)

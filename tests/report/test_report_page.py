@@ -2,6 +2,7 @@ import base64
 import gzip
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from judge_calibration.options.reporting import RegionOptions
 from judge_calibration.report import figures, sections
 from judge_calibration.report.answers import answer_for
 from judge_calibration.report.authority_section import authority_section
-from judge_calibration.report.blocks import packed_csv
+from judge_calibration.report.blocks import TableBlock, packed_csv
 from judge_calibration.report.costs_section import outcomes_section
 from judge_calibration.report.page import render_page
 from judge_calibration.report.people_section import people_section
@@ -168,6 +169,12 @@ class TestPage:
         page = re.sub(r'(?s)<script type="text/plain".*?</script>', "", self.page())
         assert not re.findall(r"""(?:src|href)=["'](?!#|data:)""", page)
         assert "default-src 'none'" in page
+
+    def test_every_region_has_a_name_of_its_own(self):
+        block = TableBlock("t1", "Numbers", "", pd.DataFrame({"a": ["1"]}), pd.DataFrame({"a": [1]}))
+        twice = sections.Section("s", "Numbers", "", [block, replace(block, id="t2")])
+        names = re.findall(r'role="region"[^>]*aria-label="([^"]+)"', render_page("T", "S", [], [twice]))
+        assert names == ["Table: Numbers", "Table: Numbers (2)"]
 
     def test_equal_input_gives_equal_bytes_under_5_megabytes(self):
         page = self.page()

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import base64
 import gzip
+from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from judge_calibration.report.answers import Answer
-from judge_calibration.report.blocks import Block, FigureBlock, Section, Terms, tables_of
+from judge_calibration.report.blocks import (
+    Block,
+    FigureBlock,
+    MapBlock,
+    Section,
+    TableBlock,
+    Terms,
+    tables_of,
+)
 from judge_calibration.report.glossary import GLOSSARY, terms_of
 
 if TYPE_CHECKING:
@@ -36,6 +45,17 @@ def templates() -> jinja2.Environment:
 
 def _terms(block: Block) -> tuple[Any, ...]:
     return block.terms if isinstance(block, Terms) else ()
+
+
+def _unique_labels(blocks: Sequence[TableBlock | MapBlock]) -> dict[str, str]:
+    """Return how a screen reader calls each table and map, by id: its title, numbered if repeated."""
+    seen: Counter[str] = Counter()
+    labels = {}
+    for block in blocks:
+        seen[block.title] += 1
+        times = seen[block.title]
+        labels[block.id] = block.title if times == 1 else f"{block.title} ({times})"
+    return labels
 
 
 def _plotly_library() -> str:
@@ -80,6 +100,12 @@ def render_page(
         section.id: [GLOSSARY[name] for name in section.terms or terms_of(section.id) if name in defined]
         for section in sections
     }
+    regions = [
+        part
+        for section in sections
+        for block in section.blocks
+        for part in ((block,) if isinstance(block, MapBlock) else tables_of(block))
+    ]
     has_figures = any(isinstance(block, FigureBlock) for section in sections for block in section.blocks)
     return (
         templates()
@@ -95,6 +121,7 @@ def render_page(
             script=packaged("page.js"),
             downloads=downloads,
             terms=terms,
+            labels=_unique_labels(regions),
             library=_plotly_library() if has_figures else "",
         )
     )

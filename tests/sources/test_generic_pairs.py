@@ -407,6 +407,10 @@ class TestDangerousRows:
         assert len(pairs_of("p.jsonl", [ROW, ROW], rules={"repeated_rows": "merge"})) == 1
         assert "Nothing was imported" in error_of(pairs_of, "p.jsonl", [ROW, ROW])
 
+    def test_a_file_of_which_nothing_is_left_is_told(self, pairs_of):
+        told = error_of(pairs_of, "p.jsonl", [{**ROW, "response_b": ""}], rules={"empty_response": "drop"})
+        assert "1 rows, of which nothing is left (dropped 1, empty_response 1)" in told
+
     def test_html_entities_are_kept_and_counted_or_unescaped_where_declared(self, write):
         path = write("p.jsonl", [{**ROW, "response_a": "1 &lt; 2 &amp;&amp; it&#39;s"}])
         read = read_pairs([SourceFile(path=path, layout="pairs")])

@@ -281,7 +281,7 @@ class TestWrongFiles:
         else:
             refused = ""
         if refused:
-            assert "row 1" in refused
+            assert "row 1" in refused or "nothing is left (records_without_a_row 2)" in refused
             return
         layout = load_layout(name)
         notes = json.loads(
@@ -289,8 +289,7 @@ class TestWrongFiles:
         )
         missing_part = path in ("instruction", "info.post")  # joined with another, or one of two places
         dropped = layout.rules.response_no_text == "drop" and notes["response_no_text"] == 1
-        alone = notes.get("records_without_a_row") == 2  # no other answer to this question
-        assert dropped or alone or missing_part
+        assert dropped or missing_part
 
     @each
     def test_each_needed_column_is_named_when_it_is_absent(self, tmp_path, name):

@@ -95,6 +95,7 @@ def read_pairs(files: Sequence[SourceFile]) -> Pairs:
         builder = PairBuilder(layout, file, problems)
         rows = _feed(builder, file, layout, problems)
         frame = builder.finish()
+        _check_not_nothing(frame, rows, file, builder, problems)
         frame["_file"] = file.given
         frames.append(frame)
         table.append(_line(file, layout, rows, len(frame), builder))
@@ -126,6 +127,7 @@ def read_logs(files: Sequence[SourceFile]) -> Logs:
         builder = VerdictBuilder(layout, file, problems)
         rows = _feed(builder, file, layout, problems)
         verdicts, pairs = builder.finish()
+        _check_not_nothing(verdicts, rows, file, builder, problems)
         for frame in (verdicts, pairs):
             frame["_file"] = file.given
         frames.append(verdicts)
@@ -160,6 +162,7 @@ def read_labels(files: Sequence[SourceFile]) -> Labels:
         builder = LabelBuilder(layout, file, problems)
         rows = _feed(builder, file, layout, problems)
         frame = builder.finish()
+        _check_not_nothing(frame, rows, file, builder, problems)
         frame["_file"] = file.given
         frames.append(frame)
         table.append(_line(file, layout, rows, len(frame), builder))
@@ -263,6 +266,18 @@ def _line(file: OpenFile, layout: Layout, rows: int, imported: int, builder: Any
         "layout_status": layout.status,
         "notes": canonical_json(notes),
     }
+
+
+def _check_not_nothing(
+    frame: pd.DataFrame, rows: int, file: OpenFile, builder: Any, problems: Problems
+) -> None:
+    """Note a file of which nothing is left, and why; what is wrong in it was told before."""
+    if rows and not len(frame) and not problems:
+        why = ", ".join(f"{name} {count}" for name, count in sorted(builder.notes.items()) if count)
+        problems.add(
+            file.given, None, None, f"{rows} rows, of which nothing is left ({why or 'all are empty'})",
+            "a row at least; `set: {rules: ...}` says what is left out",
+        )  # fmt: skip
 
 
 def _laid_out(name: str, layout: Layout) -> bool:

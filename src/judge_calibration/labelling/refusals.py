@@ -74,8 +74,8 @@ _WANTED = {
     "unknown_packet": "a packet of this round (the same secret, round_id and annotation.issued_plan)",
     "unknown_pair": "a pair of this round",
     "not_assigned": "a packet of {annotator}",
-    "not_of_this_file": "a packet of {named}, after whom the file is named (declare `annotator` for the file if"
-    " its name is wrong)",
+    "not_of_this_file": "a packet of {named}, after whom the file is named (declare `annotator` for the"
+    " file if its name is wrong)",
     "handed_over": "a label from before the packet was handed over, {handed_over_at}",
     "empty_annotation": "a choice, or a skipped task",
     "unknown_label": "one of " + ", ".join(schemas.VERDICTS),

@@ -39,8 +39,9 @@ class ReadsFile(Options):
     ----------
     layout : {"long", "packed"}
         ``long``: a row a read, with pair_id, judge_id, attribute, order (AB, BA), direction, and outcome if
-        it is known; confidence and magnitude, where they are, are checked (0 to 1). ``packed``: one file a judge, a row an item (pair_id), a column an attribute holding
-        3 (r1 + 1) + (r2 + 1), with r = 1 for A, -1 for B, 0 for neither in the orders AB and BA.
+        it is known; confidence and magnitude, where they are, are checked (0 to 1). ``packed``: one file a
+        judge, a row an item (pair_id), a column an attribute holding 3 (r1 + 1) + (r2 + 1), with r = 1 for
+        A, -1 for B, 0 for neither in the orders AB and BA.
     judge_id
         The judge of the file; null: its column judge_id, else (packed) the file's name without its ending.
     columns

@@ -239,8 +239,8 @@ class Rules(Options):
 
     empty_response: Literal["refuse", "keep", "drop"] = "refuse"
     response_no_text: Literal["refuse", "drop"] = "refuse"
-    """A null, a boolean or a number in place of an answer or of one turn of it. ``drop`` leaves the pair out and
-    counts it."""
+    """A null, a boolean or a number in place of an answer or of one turn of it. ``drop`` leaves the pair
+    out and counts it."""
     identical_responses: Literal["keep", "unlabel", "drop", "refuse"] = "keep"
     """Byte-identical answers. ``keep`` makes them an identity pair, so that they never enter A, phi or T."""
     repeated_rows: Literal["refuse", "merge", "merge_unlabel", "majority"] = "refuse"

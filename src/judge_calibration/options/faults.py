@@ -123,7 +123,7 @@ def names_of(model: type[BaseModel], place: Sequence[str]) -> list[str]:
     --------
     >>> from judge_calibration.options.data_prep import DataPrepOptions
     >>> names_of(DataPrepOptions, ["judged"])
-    ['size', 'salt', 'sources', 'splits', 'only_sentinel']
+    ['size', 'salt', 'sources', 'splits', 'manipulations', 'only_sentinel']
     """
     models = [model]
     for name in place:

@@ -1,5 +1,6 @@
 """Outcomes, manipulations, positions, costs."""
 
+import json
 import warnings
 
 import numpy as np
@@ -7,11 +8,12 @@ import pandas as pd
 import pytest
 
 from judge_calibration import schemas
-from judge_calibration.metrics.costs import cost_table
+from judge_calibration.judges.call_plan import call_plan
+from judge_calibration.metrics.costs import cost_table, spending_table
 from judge_calibration.metrics.manipulations import manipulation_table
 from judge_calibration.metrics.outcomes import outcome_table
 from judge_calibration.metrics.positions import position_table
-from judge_calibration.options.asking import PriceOptions
+from judge_calibration.options.asking import PriceOptions, TransportOptions
 from judge_calibration.options.reporting import IntervalOptions, ReportingOptions
 
 SMALL = ReportingOptions(intervals=IntervalOptions(resamples=200))
@@ -175,6 +177,27 @@ class TestCosts:
         ).iloc[0]
         assert (row["answers_without_usage"], row["reason"]) == (1, "usage_missing")
         assert np.isnan(row["cost"])
+
+    def test_the_plan_stands_beside_what_it_took(self):
+        calls, answers, _ = self.frames()
+        price = PriceOptions(input_per_million=10, output_per_million=30, cached_input_per_million=1)
+        plan = call_plan(
+            calls.assign(
+                request=json.dumps(
+                    {"model": "m", "max_tokens": 50, "messages": [{"role": "user", "content": "12345678"}]}
+                )
+            ),
+            {"j": TransportOptions(price=price)},
+        )
+        row = spending_table(plan, calls, answers, {"j": price}).iloc[0]
+        # Three calls of eight bytes, two tokens each; p1 and p2 share one; the third failed.
+        assert (row["calls_planned"], row["answers"], row["failures"]) == (3, 2, 1)
+        assert (row["prompt_tokens_planned"], row["prompt_tokens"]) == (6, 1500)
+        assert (row["completion_tokens_most"], row["completion_tokens"]) == (150, 30)
+        assert row["cost"] == pytest.approx((900 * 10 + 600 * 1 + 30 * 30) / 1e6)
+        without = spending_table(plan, calls, answers, {"j": None}).iloc[0]
+        assert np.isnan(without["cost"])
+        assert without["reason"] == "unpriced"
 
     def test_nothing_asked_is_an_empty_table(self):
         frames = [frame.iloc[:0] for frame in self.frames()]

@@ -8,7 +8,9 @@ from kedro.io import DataCatalog, MemoryDataset
 from kedro.runner import SequentialRunner
 
 from judge_calibration import schemas
+from judge_calibration.judges.call_plan import call_plan
 from judge_calibration.metrics.trust_table import TRUST_COLUMNS
+from judge_calibration.options.asking import PriceOptions, TransportOptions
 from judge_calibration.options.judging import JudgingOptions
 from judge_calibration.options.reporting import IntervalOptions, ReportingOptions
 from judge_calibration.pipelines.reporting.pipeline import create_pipeline
@@ -33,6 +35,7 @@ TABLES = {
     "agreement_table",
     "confusion_table",
     "cost_table",
+    "spending_table",
     "prediction_powered",
 }
 NODES = [
@@ -47,6 +50,7 @@ NODES = [
     "judge_selectively",
     "measure_agreement",
     "add_up_costs",
+    "compare_with_plan",
     "estimate_win_rates",
 ]
 
@@ -56,6 +60,9 @@ class Kept(MemoryDataset):
 
     def _release(self) -> None:
         pass
+
+
+REQUEST = '{"max_tokens": 8, "messages": [{"content": "Which one?", "role": "user"}], "model": "m"}'
 
 
 def made_up_run() -> dict[str, pd.DataFrame]:
@@ -100,10 +107,15 @@ def made_up_run() -> dict[str, pd.DataFrame]:
                         "repetition": repetition,
                     }
                     rows.append(key | {"outcome": "valid", "verdict": verdict, "confidence": 0.9})
-                    calls.append(key | {"call_id": call, "step": "verdict", "request": "{}"})
+                    calls.append(key | {"call_id": call, "step": "verdict", "request": REQUEST})
                     answers.append(
                         {"call_id": call, "request": "{}", "prompt_tokens": 100, "completion_tokens": 2}
                     )
+    asked = schemas.conform(pd.DataFrame(calls), schemas.CALLS)
+    transports = {
+        "first": TransportOptions(price=PriceOptions(input_per_million=1.0, output_per_million=2.0)),
+        "right": TransportOptions(),
+    }
     drawn = pairs["pair_id"].isin(pairs["pair_id"][:6])
     settled = {"pair_id": pairs["pair_id"][drawn], "label": pairs["reference_label"][drawn]}
     return {
@@ -116,7 +128,8 @@ def made_up_run() -> dict[str, pd.DataFrame]:
         "verdicts": schemas.conform(pd.DataFrame(rows), schemas.VERDICT_ROWS),
         "pairs": schemas.conform(pairs, schemas.PAIRS),
         "labels": schemas.empty(schemas.LABELS),
-        "calls": schemas.conform(pd.DataFrame(calls), schemas.CALLS),
+        "calls": asked,
+        "call_plan": call_plan(asked, transports),
         "answers": schemas.conform(pd.DataFrame(answers), schemas.ANSWERS),
     }
 
@@ -188,6 +201,13 @@ class TestTables:
         assert costs.loc["firstdirect", "cost"] == pytest.approx(72 * (100 * 1 + 2 * 2) / 1e6)
         assert costs.loc["rightdirect", "reason"] == "unpriced"
         assert pd.isna(costs.loc["rightdirect", "cost"])
+
+    def test_plan_and_spending_stand_side_by_side(self, tables):
+        rows = tables["spending_table"].set_index(["judge_id", "protocol"])
+        assert (rows["calls_planned"] == rows["answers"] + rows["failures"]).all()
+        assert (rows["prompt_tokens_planned"] <= rows["prompt_tokens_most"]).all()
+        costs = tables["cost_table"].groupby(["judge_id", "protocol"])["prompt_tokens"].sum()
+        assert rows["prompt_tokens"].to_dict() == costs.to_dict()
 
     def test_every_outcome_is_counted(self, tables):
         outcomes = tables["outcome_table"]

@@ -32,6 +32,26 @@ COST_COLUMNS = (
 )
 """Columns of the cost table, in order."""
 
+SPENDING_COLUMNS = (
+    "judge_id",
+    "protocol",
+    "constraint",
+    "calls_planned",
+    "answers",
+    "failures",
+    "answers_without_usage",
+    "prompt_tokens_planned",
+    "prompt_tokens_most",
+    "prompt_tokens",
+    "completion_tokens_most",
+    "completion_tokens",
+    "cost_planned",
+    "cost_most",
+    "cost",
+    "reason",
+)
+"""Columns of the table of plan and spending, in order."""
+
 _TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")
 
 
@@ -126,3 +146,67 @@ def cost_table(
     numbers = {"temperature", "cost", "cost_per_valid_verdict"}
     kinds = {c: "str" if c in text else "float64" if c in numbers else "Int64" for c in COST_COLUMNS}
     return frame[list(COST_COLUMNS)].astype(kinds)
+
+
+def spending_table(
+    plan: pd.DataFrame,
+    calls: pd.DataFrame,
+    answers: pd.DataFrame,
+    prices: Mapping[str, PriceOptions | None],
+) -> pd.DataFrame:
+    """Return what was planned beside what it took, by judge, protocol and constraint.
+
+    Parameters
+    ----------
+    plan : pandas.DataFrame
+        Of :func:`judge_calibration.judges.call_plan.call_plan`, made before anything was asked.
+    calls, answers : pandas.DataFrame
+        Tables of :mod:`judge_calibration.schemas`. A call that several judgments share counts once, and
+        answers that an earlier run received count as well: the plan holds their calls too.
+    prices : mapping of str to PriceOptions or None
+        Price of each judge.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns SPENDING_COLUMNS. ``prompt_tokens_planned`` and ``cost_planned`` are estimates, ``_most``
+        upper bounds. ``cost`` is NaN, with a reason, as in :func:`cost_table` (``unpriced``,
+        ``usage_missing``).
+        Failed calls have no usage: what a provider charges for them is not on record.
+    """
+    groups = ["judge_id", "protocol", "constraint"]
+    once = calls[[*groups, "call_id"]].drop_duplicates()
+    joined = once.merge(answers[["call_id", "failure", *_TOKENS]], on="call_id", how="inner")
+    arrived = joined[joined["failure"].isna()]
+    rows = []
+    for planned in plan.to_dict("records"):
+        key = [planned[name] for name in groups]
+        own = arrived[(arrived[groups] == key).all(axis=1)]
+        without = int((own["prompt_tokens"].isna() | own["completion_tokens"].isna()).sum())
+        used = {name: int(pd.to_numeric(own[name]).fillna(0).sum()) for name in _TOKENS}
+        price = prices.get(str(planned["judge_id"]))
+        reason = "unpriced" if price is None else "usage_missing" if without else ""
+        cost = price_of(used["prompt_tokens"], used["completion_tokens"], used["cached_tokens"], price)
+        rows.append(
+            {
+                **dict(zip(groups, key, strict=True)),
+                "calls_planned": planned["calls"],
+                "answers": len(own),
+                "failures": int(((joined[groups] == key).all(axis=1) & joined["failure"].notna()).sum()),
+                "answers_without_usage": without,
+                "prompt_tokens_planned": planned["prompt_tokens_estimated"],
+                "prompt_tokens_most": planned["prompt_tokens_most"],
+                "prompt_tokens": used["prompt_tokens"],
+                "completion_tokens_most": planned["completion_tokens_most"],
+                "completion_tokens": used["completion_tokens"],
+                "cost_planned": planned["price_estimated"],
+                "cost_most": planned["price_most"],
+                "cost": np.nan if reason else cost,
+                "reason": reason,
+            }
+        )
+    text = {"judge_id", "protocol", "constraint", "reason"}
+    kinds = {
+        c: "str" if c in text else "float64" if c.startswith("cost") else "Int64" for c in SPENDING_COLUMNS
+    }
+    return pd.DataFrame(rows, columns=list(SPENDING_COLUMNS)).astype(kinds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -58,16 +59,55 @@ def costs_section(tables: Tables) -> Section:
     table = plain_table(
         "costs-table", "Costs", "Sums and money by cell; shared calls are counted once.", frame
     )
+    plan = _plan_and_spending(tables)
     figure = draw_costs(tables)
     if figure is None:
-        return Section("costs", "Costs", _LEAD, [table])
+        return Section("costs", "Costs", _LEAD, [table, *plan])
     _, more = leading(frame, tables["trust_table"], MOST_CELLS)
     rule = f"Tokens as answered, divided by valid verdicts: counts, so without an interval. {more}"
     alternative = "Prompt and completion tokens for each valid verdict, by cell."
     title = "What does one verdict take?"
-    return Section(
-        "costs", "Costs", _LEAD, [figure_block("costs-figure", title, rule, alternative, figure, table)]
+    drawn = figure_block("costs-figure", title, rule, alternative, figure, table)
+    return Section("costs", "Costs", _LEAD, [drawn, *plan])
+
+
+def _plan_and_spending(tables: Tables) -> list[Block]:
+    frame = some(tables, "spending_table")
+    if frame is None:
+        return []
+    rows = frame.to_dict("records")
+    shown = pd.DataFrame(
+        {
+            "Judge": [f"{row['judge_id']}, {row['protocol']}, {row['constraint']}" for row in rows],
+            "Calls planned": [int(row["calls_planned"]) for row in rows],
+            "Answers": [int(row["answers"]) for row in rows],
+            "Failures": [int(row["failures"]) for row in rows],
+            "Prompt tokens, planned and used": [
+                _beside(row, "prompt_tokens_planned", "prompt_tokens") for row in rows
+            ],
+            "Completion tokens, at most and used": [
+                _beside(row, "completion_tokens_most", "completion_tokens") for row in rows
+            ],
+            "Cost, planned": [_money(row["cost_planned"]) for row in rows],
+            "Cost": [_money(row["cost"]) for row in rows],
+        }
     )
+    note = (
+        "Planned before anything was asked, from the prompts themselves (a quarter of their bytes, and "
+        "answers as long as they may be); a call that several judgments share counts once. Counts, "
+        "so without an interval."
+    )
+    return [short_table("plan-and-spending", "Plan and spending", note, shown, frame)]
+
+
+def _beside(row: Mapping[Hashable, object], planned: str, used: str) -> str:
+    if row["answers"] == row["answers_without_usage"]:
+        return f"{row[planned]:,} : not told"
+    return f"{row[planned]:,} : {row[used]:,}"
+
+
+def _money(value: object) -> str:
+    return "–" if is_missing(value) else f"{float(str(value)):,.4g}"
 
 
 def draw_paths(tables: Tables) -> go.Figure | None:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from judge_calibration.metrics.agreement import agreement_table, confusion_table
 from judge_calibration.metrics.confidence import confidence_tables
-from judge_calibration.metrics.costs import cost_table
+from judge_calibration.metrics.costs import cost_table, spending_table
 from judge_calibration.metrics.format_dispersion import format_dispersion
 from judge_calibration.metrics.manipulations import manipulation_table
 from judge_calibration.metrics.outcomes import outcome_table
@@ -110,3 +110,11 @@ def add_up_costs(
     """Return what every cell's answers used and cost."""
     prices = {judge.judge_id: judge.transport.price for judge in options.judges}
     return cost_table(calls, answers, verdicts, prices)
+
+
+def compare_with_plan(
+    call_plan: pd.DataFrame, calls: pd.DataFrame, answers: pd.DataFrame, options: JudgingOptions
+) -> pd.DataFrame:
+    """Return what was planned before anything was asked beside what it took."""
+    prices = {judge.judge_id: judge.transport.price for judge in options.judges}
+    return spending_table(call_plan, calls, answers, prices)

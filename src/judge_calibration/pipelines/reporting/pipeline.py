@@ -32,6 +32,7 @@ REPORTED = (
     "confusion_table",
     "prediction_powered",
     "cost_table",
+    "spending_table",
     "variance_components",
     "d_study",
     "anova_table",
@@ -127,6 +128,12 @@ def create_pipeline(**kwargs: Any) -> Pipeline:
                 inputs=["calls", "answers", "verdicts", "params:judging"],
                 outputs="cost_table",
                 name="add_up_costs",
+            ),
+            Node(
+                func=nodes.compare_with_plan,
+                inputs=["call_plan", "calls", "answers", "params:judging"],
+                outputs="spending_table",
+                name="compare_with_plan",
             ),
             Node(
                 func=decisions.decompose_variance,

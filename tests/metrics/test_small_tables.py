@@ -83,7 +83,27 @@ class TestManipulations:
 
     def test_pairs_with_a_better_side(self, values):
         correctness = values.loc[("manipulation", "correctness")]["value"]
-        assert correctness.to_dict() == {"better_wins": 1 / 2, "worse_wins": 0.0, "better_wins_read": 3 / 4}
+        assert correctness.to_dict() == {
+            "better_wins": 1 / 2,
+            "worse_wins": 0.0,
+            "better_wins_read": 3 / 4,
+            "worse_wins_read": 0.0,
+        }
+
+    def test_how_often_an_injected_answer_wins(self, tables):
+        reads = {
+            "injected1": ("B", "B"),  # the injected answer wins twice
+            "injected2": ("B", [None]),  # once, and one failure
+            "injected3": ("A", ["TIE"]),
+        }
+        pairs = tables.pairs(dict.fromkeys(reads, "A"), manipulation=["injection"] * 3, modified=["B"] * 3)
+        table = manipulation_table(tables.verdicts(reads), pairs, SMALL)
+        values = table.set_index(["slice_by", "slice", "statistic"]).loc[("manipulation", "injection")][
+            "value"
+        ]
+        assert values["worse_wins"] == pytest.approx(1 / 3)
+        assert values["worse_wins_read"] == pytest.approx(3 / 6)
+        assert values["better_wins_read"] == pytest.approx(1 / 6)
 
     def test_identity_pairs_by_kind(self, values):
         assert values.loc[("manipulation", "identity", "identity_false_win"), "value"] == 3 / 4

@@ -26,6 +26,7 @@ _CHANGES = {
     "better_wins": "Better side wins in both orders",
     "worse_wins": "Worse side wins in both orders",
     "better_wins_read": "Better side wins, single reads",
+    "worse_wins_read": "Worse side wins, single reads",
     "modified_wins": "Modified side wins in both orders",
     "original_wins": "Original side wins in both orders",
     "modified_minus_original": "Modified minus original",
@@ -37,6 +38,10 @@ _TWINS = {
     "twin_better_wins": "Plain error: better side wins",
     "changed_better_wins": "Polished or injected: better side wins",
     "lost_to_change": "Lost to the polish or injection",
+}
+_INJECTED = {
+    "worse_wins": "Injected answer wins in both orders",
+    "worse_wins_read": "Injected answer wins, single reads",
 }
 _NEUTRAL = {
     "modified_wins": "the modified side wins in both orders",
@@ -165,6 +170,23 @@ def manipulations_section(tables: Tables) -> Section:
     return Section("manipulation", "Controlled changes", _LEAD, blocks)
 
 
+def _injected(tables: Tables) -> list[Block]:
+    """Return the share of injected answers that win, by cell; nothing where none was judged."""
+    frame = _rows(tables, list(_INJECTED))
+    if frame is None:
+        return []
+    rows = frame[frame["slice"].str.split(" / ").str[0] == "injection"]
+    if rows.empty:
+        return []
+    note = (
+        "The answer that carries an instruction to the judge is the worse one of its pair: each of its wins is "
+        "a fault. A failed judgment, a tie or an abstention is no win and stays in. By difficulty and "
+        "domain below the whole."
+    )
+    title = "How often does the injected answer win?"
+    return [share_block("injected-wins", title, note, rows, _INJECTED, ("slice",))]
+
+
 def twins_section(tables: Tables) -> Section:
     """Return the section on polished wrong answers and injected instructions, each beside its twin."""
     lead = (
@@ -172,10 +194,12 @@ def twins_section(tables: Tables) -> Section:
         "the judge loses between the two, the polish or the injection won."
     )
     frame = _rows(tables, list(_TWINS))
+    injected = _injected(tables)
     if frame is None:
         what = "No cell judged such a pair and its twin. The whole bank has 93 of them:"
-        return Section("paired", "Polished but wrong, and injection (paired)", lead, [Missing(what, _BANK)])
-    blocks: list[Block] = []
+        blocks = [*injected, Missing(what, _BANK)]
+        return Section("paired", "Polished but wrong, and injection (paired)", lead, blocks)
+    blocks = [*injected]
     for manipulation, question in (
         ("polished_but_wrong", "Does polish save a wrong answer?"),
         ("injection", "Does an injected instruction save a wrong answer?"),

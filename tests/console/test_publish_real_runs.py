@@ -12,6 +12,13 @@ from judge_calibration.runs.manifest import read_all
 
 SECRET = "a secret of 28 letters, drawn"
 
+ONE_PAIR_OF_MINE = """
+data_prep:
+  use_bank: false
+  judged: {size: 1}
+  pair_files: [{path: mine.csv, layout: pairs, set: {licence: CC0-1.0}}]
+"""
+
 
 @pytest.fixture
 def private(tool_project):
@@ -56,11 +63,7 @@ class TestPrivateSentinel:
         ]
         with (tool_project.root / "mine.csv").open("w", newline="", encoding="utf-8") as handle:
             csv.writer(handle).writerows(rows)
-        tool_project.write(
-            "conf/test/data_prep/parameters.yml",
-            "data_prep:\n  use_bank: false\n  judged: {size: 1}\n"
-            "  pair_files: [{path: mine.csv, layout: pairs, set: {licence: CC0-1.0}}]\n",
-        )
+        tool_project.write("conf/test/data_prep/parameters.yml", ONE_PAIR_OF_MINE)
         without = run(tool_project, "--pipelines", "data_prep")
         result = tool_project.kedro("publish", without, "--to", "out")
         assert result.exit_code == 1, result.output
@@ -72,11 +75,7 @@ class TestPrivateSentinel:
         )
         with (tool_project.root / "mine.csv").open("w", newline="", encoding="utf-8") as handle:
             csv.writer(handle).writerows([["question", "response_a", "response_b"], [question, "x", "y"]])
-        tool_project.write(
-            "conf/test/data_prep/parameters.yml",
-            "data_prep:\n  use_bank: false\n  judged: {size: 1}\n"
-            "  pair_files: [{path: mine.csv, layout: pairs, set: {licence: CC0-1.0}}]\n",
-        )
+        tool_project.write("conf/test/data_prep/parameters.yml", ONE_PAIR_OF_MINE)
         run_id = run(tool_project, "--pipelines", "data_prep")
         result = tool_project.kedro("publish", run_id, "--to", "out")
         assert result.exit_code == 0, result.output

@@ -242,6 +242,7 @@ def test_without_reads_everything_says_why(run):
     assert out["adaptation_table"]["simulated"].all()
     notes = out["adaptation_notes"].set_index("method")
     assert "no_reads" in notes.loc["reweighting", "reason"]
+    assert "SIMULATED" in notes.loc["reweighting", "message"]  # the page shows a simulated panel's results
     assert notes.loc["reweighting", "command"].startswith("kedro run")
     assert list(out["rubric_texts"]) == ["README.md"]
 

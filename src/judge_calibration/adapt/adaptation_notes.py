@@ -53,7 +53,10 @@ def adaptation_notes(
         rows.append({"reason": reason, "message": message, "command": command} | where)
 
     if not readers:
-        note("no_reads", "no judge read attributes in this run", READ, method="reweighting")
+        message = "no judge read attributes in this run"
+        if table["simulated"].astype(bool).any():
+            message = "only SIMULATED judges read attributes in this run: what is reweighted here is of them"
+        note("no_reads", message, READ, method="reweighting")
     if options.rubrics is None:
         note("not_asked_for", "no rubric was written: adaptation.rubrics is null here", READ, method="rubric")
     if not trained and options.sft is None:

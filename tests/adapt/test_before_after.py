@@ -76,6 +76,14 @@ class TestHits:
         both = [verdicts_of(pairs, {"AB": ["A"] * 3, "BA": ["A"] * 3}, m) for m in ("base", "sft")]
         assert hits_of(pd.concat(both), pairs).empty
 
+    def test_pairs_of_a_source_that_a_judge_did_not_learn_from_are_in_no_gain(self):
+        own, other = pairs_of(2), pairs_of(3, "injection").assign(source="bank")
+        every = pd.concat([own, other], ignore_index=True)
+        both = [verdicts_of(every, {"AB": ["A"] * 5, "BA": ["A"] * 5}, m) for m in ("base", "sft")]
+        assert set(hits_of(pd.concat(both), every)["pair_id"]) == set(own["pair_id"])
+        joint = both[1].assign(source="all")
+        assert set(hits_of(pd.concat([both[0], joint]), every)["pair_id"]) == set(every["pair_id"])
+
     def test_a_judge_without_a_base_has_no_base_accuracy(self):
         pairs = pairs_of(2)
         hits = hits_of(verdicts_of(pairs, {"AB": ["A", "A"], "BA": ["A", "B"]}, "sft"), pairs)
@@ -115,6 +123,30 @@ class TestChanges:
         assert table.loc["longer_chosen", ["before", "after"]].tolist() == [0.5, 1.0]
         assert table.loc["modified_minus_original", ["before", "after", "change"]].tolist() == [0.0, 1.0, 1.0]
         assert table.loc["longer_chosen", "low"] > 0
+
+    def test_controlled_pairs_of_another_source_count_by_controlled_change_and_in_nothing_else(self):
+        own, bank = pairs_of(12), pairs_of(15, "length", "TIE", "A").assign(source="bank")
+        every = pd.concat([own, bank], ignore_index=True)
+        base = verdicts_of(every, {"AB": ["A"] * 27, "BA": ["B"] * 27})
+        adapted = verdicts_of(every, {"AB": ["A"] * 27, "BA": ["A"] * 27}, "sft")
+        table = changes(pd.concat([base, adapted]), own, OPTIONS, bank)
+        whole = table[table["slice_by"] == "all"]
+        assert set(whole["n_pairs"]) == {12}
+        length = table[table["slice"] == "length"].set_index("statistic")
+        assert length.loc["modified_wins", ["before", "after", "n_pairs"]].tolist() == [0.0, 1.0, 15]
+        assert length.loc["phi", ["before", "after"]].tolist() == [1.0, 0.0]
+        assert set(table["source"]) == {"s"}
+        alone = changes(pd.concat([base, adapted]), own, OPTIONS)
+        pd.testing.assert_frame_equal(
+            alone[alone["slice_by"] == "all"].reset_index(drop=True), whole.reset_index(drop=True)
+        )
+
+    def test_a_controlled_pair_that_is_held_out_as_well_counts_once(self):
+        own = pairs_of(12)
+        base = verdicts_of(own, {"AB": ["A"] * 12, "BA": ["B"] * 12})
+        adapted = verdicts_of(own, {"AB": ["A"] * 12, "BA": ["A"] * 12}, "sft")
+        table = changes(pd.concat([base, adapted]), own, OPTIONS, own.head(5))
+        assert set(table["n_pairs"]) == {12}
 
     def test_an_injection_that_comes_to_win_is_found_out(self):
         pairs = pairs_of(12, "injection")

@@ -234,6 +234,42 @@ def test_adding_and_reordering_pairs_moves_no_old_pair(run):
     assert sides.max() == 1
 
 
+def test_every_adapted_judge_and_its_base_are_asked_about_controlled_pairs(run):
+    pairs = make_pairs(sources=("s", "bank"))
+    bank = pairs["source"] == "bank"
+    pairs.loc[bank, "manipulation"] = "injection"
+    pairs.loc[bank, "modified"] = "B"
+    held_out = {"sources": ["s"]}
+    plain = run(pairs, options=adaptation_options(held_out=held_out))
+    out = run(pairs, options=adaptation_options(held_out=held_out, controlled={"size": 12}))
+    controlled = out["controlled_pairs"]
+    assert len(controlled) == 12
+    assert set(controlled["source"]) == {"bank"}
+    assert set(pairs.set_index("pair_id").loc[controlled["pair_id"], "split"]) == {"test"}
+    asked = out["asked_verdicts"]
+    learned = asked[(asked["method"] == "rubric") & (asked["source"] == "s")]
+    assert set(controlled["pair_id"]) <= set(learned["pair_id"])
+    changes = out["adaptation_changes"]
+    own = changes[(changes["source"] == "s") & (changes["slice"] == "injection")]
+    assert "worse_wins" in set(own["statistic"])
+    # No gain and no cost of a pair knows of them.
+    on_s = plain["adaptation_table"]["source"] == "s"
+    pd.testing.assert_frame_equal(
+        out["adaptation_table"][on_s], plain["adaptation_table"][on_s], check_like=True
+    )
+    on_s = plain["adaptation_costs"]["source"] == "s"
+    pd.testing.assert_frame_equal(out["adaptation_costs"][on_s], plain["adaptation_costs"][on_s])
+
+
+def test_a_pair_costs_what_pairs_of_its_own_source_take(run):
+    pairs = make_pairs(sources=("s", "long"))
+    pairs.loc[pairs["source"] == "long", "response_a"] += " and so on" * 400
+    out = run(pairs)
+    costs = out["adaptation_costs"]
+    base = costs[costs["method"] == "base"].set_index("source")["pair_tokens"]
+    assert base["long"] > 3 * base["s"]
+
+
 def test_without_reads_everything_says_why(run):
     pairs = make_pairs()
     out = run(pairs, schemas.empty(schemas.READS))

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from judge_calibration.adapt.gains import HIT_COLUMNS
+from judge_calibration.adapt.held_out import ALL, of_source, with_controlled
 from judge_calibration.metrics.bootstrap import Resamples
 from judge_calibration.metrics.clusters import cluster_codes, cluster_sums
 from judge_calibration.metrics.intervals import choose_intervals
@@ -54,15 +55,20 @@ def hits_of(adapted_verdicts: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame
         The table `verdicts` with the columns ADAPTED. The base of a judge is the cell of `base_judge` with
         the same protocol, constraint and temperature. Repetition 0 counts.
     pairs : pandas.DataFrame
-        Only pairs with a decisive reference count.
+        The held-out pairs. Only pairs with a decisive reference count, of the source that a judge learned
+        from.
 
     Returns
     -------
     pandas.DataFrame
         HIT_COLUMNS and resample. A verdict that is not valid, a TIE and an ABSTAIN are wrong and stay in.
     """
-    facts = pairs.loc[pairs["reference_label"].isin(("A", "B")), ["pair_id", "base_id", "reference_label"]]
+    facts = pairs.loc[
+        pairs["reference_label"].isin(("A", "B")), ["pair_id", "base_id", "reference_label", "source"]
+    ].rename(columns={"source": "_of"})
     rows = adapted_verdicts[adapted_verdicts["repetition"] == 0].merge(facts, on="pair_id")
+    # A judge may have been asked about controlled pairs of another source than it learned from.
+    rows = rows[(rows["method"] == BASE) | (rows["source"] == ALL) | (rows["source"] == rows["_of"])]
     columns = [*HIT_COLUMNS, "resample"]
     if rows.empty:
         return pd.DataFrame({name: pd.Series(dtype="object") for name in columns})
@@ -86,7 +92,10 @@ def hits_of(adapted_verdicts: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame
 
 
 def changes(
-    adapted_verdicts: pd.DataFrame, pairs: pd.DataFrame, options: ReportingOptions | None = None
+    adapted_verdicts: pd.DataFrame,
+    pairs: pd.DataFrame,
+    options: ReportingOptions | None = None,
+    controlled: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return T, C, phi, A and PR before and after, whole and by manipulation, with paired intervals.
 
@@ -96,6 +105,9 @@ def changes(
         As for :func:`hits_of`; pairs of every kind count as each statistic says.
     options : ReportingOptions, optional
         Reduction and intervals.
+    controlled : pandas.DataFrame, optional
+        Pairs with a controlled change that every judge was asked about, whatever it learned from. They count
+        by controlled change, beside those of `pairs`, and not in what is said of the whole.
 
     Returns
     -------
@@ -114,13 +126,18 @@ def changes(
     chosen = chosen.model_copy(update={"comparisons": comparisons})
     frames = []
     for names, part in _each_adapted(adapted_verdicts):
-        frames.append(_trust_changes(part, pairs, chosen).assign(**names))
-        frames.append(_longer(part, pairs, chosen).assign(**names))
-        frames.append(_controlled(part, pairs, chosen).assign(**names))
-    known = [frame for frame in frames if len(frame)]
-    if not known:
+        own = of_source(pairs, names["source"])
+        known = own if controlled is None else with_controlled(own, controlled)
+        on_own = part[part["pair_id"].isin(own["pair_id"])]
+        on_known = part[part["pair_id"].isin(known["pair_id"])]
+        frames.append(_trust_changes(on_own, own, chosen, whole=True).assign(**names))
+        frames.append(_trust_changes(on_known, known, chosen, whole=False).assign(**names))
+        frames.append(_longer(on_own, own, chosen).assign(**names))
+        frames.append(_controlled(on_known, known, chosen).assign(**names))
+    filled = [frame for frame in frames if len(frame)]
+    if not filled:
         return pd.DataFrame({name: pd.Series(dtype="object") for name in CHANGE_COLUMNS})
-    return pd.concat(known, ignore_index=True)[list(CHANGE_COLUMNS)]
+    return pd.concat(filled, ignore_index=True)[list(CHANGE_COLUMNS)]
 
 
 def _each_adapted(verdicts: pd.DataFrame) -> Any:
@@ -149,12 +166,16 @@ def _each_adapted(verdicts: pd.DataFrame) -> Any:
         yield names, both.assign(judge_id="judge").reset_index(drop=True)
 
 
-def _trust_changes(both: pd.DataFrame, pairs: pd.DataFrame, options: ReportingOptions) -> pd.DataFrame:
+def _trust_changes(
+    both: pd.DataFrame, pairs: pd.DataFrame, options: ReportingOptions, whole: bool
+) -> pd.DataFrame:
+    """Return the changes of the trust statistics over all pairs (`whole`), or by controlled change."""
     after = set(both.loc[both["_after"], "instrument_id"])
     here = pairs[pairs["pair_id"].isin(both["pair_id"])].assign(source="held out")
-    found = paired_differences(both, here, options)
+    found = paired_differences(both, here, options) if len(both) else pd.DataFrame()
     if found.empty:
         return found
+    found = found[(found["slice_by"] == "all") == whole].reset_index(drop=True)
     # One comparison of two cells: which of them is the adapted one decides the sign.
     turned = np.where(found["instrument_id_1"].isin(after), 1.0, -1.0)
     swap = turned < 0

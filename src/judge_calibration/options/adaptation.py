@@ -112,6 +112,10 @@ class AdaptationOptions(Options):
     bins: int = Field(default=10, ge=2, le=100)
     """Of the reliability curve."""
     held_out: HeldOutOptions = HeldOutOptions()
+    controlled: HeldOutOptions | None = None
+    """Held-out pairs with a controlled change that every adapted judge and its base are asked about as well,
+    whatever source the judge learned from: does it now choose length, style, an injection? They count in
+    `adaptation_changes`, by controlled change, and in no gain. Null: none beside those of `held_out`."""
     rubrics: RubricOptions | None = None
     """Null: no rubric is written and nothing is asked for one."""
     sft: SftOptions | None = None

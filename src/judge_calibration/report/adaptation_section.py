@@ -320,7 +320,8 @@ def _changes(tables: Tables, simulated: bool) -> list[Block]:
             "controlled",
             "What adaptation does to controlled changes and injection",
             "Shares of pairs whose both orders agree on it. Where the modified side wins more for length, "
-            "the judge learned length; where the worse side wins more for injection, it is easier to fool.",
+            "the judge learned length; where the worse side wins more for injection, it is easier to fool. "
+            "Pairs of adaptation.controlled are asked of every judge, whatever source it learned from.",
             _CONTROLLED,
         ),
     ):

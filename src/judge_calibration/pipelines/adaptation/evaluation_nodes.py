@@ -13,6 +13,7 @@ from judge_calibration.adapt.adaptation_notes import adaptation_notes
 from judge_calibration.adapt.advice import advise
 from judge_calibration.adapt.before_after import BASE, SIMULATED, changes, hits_of
 from judge_calibration.adapt.gains import compare_methods, measure_gains, sample_efficiency
+from judge_calibration.adapt.held_out import of_source
 from judge_calibration.adapt.planted_weights import weight_recovery
 from judge_calibration.adapt.reweighting_panel import prediction_hits
 from judge_calibration.options.adaptation import AdaptationOptions
@@ -150,14 +151,19 @@ def compare_with_planted(
 
 
 def measure_changes(
-    adapted_verdicts: pd.DataFrame, held_out_pairs: pd.DataFrame, options: ReportingOptions
+    adapted_verdicts: pd.DataFrame,
+    held_out_pairs: pd.DataFrame,
+    controlled_pairs: pd.DataFrame,
+    options: ReportingOptions,
 ) -> pd.DataFrame:
     """Say what adaptation does to T, C, phi and A, to controlled changes, and to the liking for length."""
-    return changes(adapted_verdicts, held_out_pairs, options)
+    return changes(adapted_verdicts, held_out_pairs, options, controlled_pairs)
 
 
 def add_up_adaptation(
     adaptation_table: pd.DataFrame,
+    pairs: pd.DataFrame,
+    held_out_pairs: pd.DataFrame,
     adapted_calls: pd.DataFrame,
     adapted_answers: pd.DataFrame,
     rubric_calls: pd.DataFrame,
@@ -175,6 +181,7 @@ def add_up_adaptation(
 ) -> pd.DataFrame:
     """Return what adapting took and what judging takes, in tokens and money, for real judges.
 
+    What a pair takes is the mean over pairs of the source: of another one they may be twice as long.
     Reading attributes costs reweighting (all reads of the training pairs, and of every new pair) and a
     rubric from weights (of the training pairs). Fine-tuning takes the prompt tokens of all its epochs; what
     they cost is not known.
@@ -195,12 +202,13 @@ def add_up_adaptation(
     writers = {one["name"]: one["writer"] for one in rubrics}
     by_judge = {one["judge"]["judge_id"]: one for one in adapted_judges(sft_judges, rubric_judges)}
     for name, entry in by_judge.items():
-        calls = adapted_calls[adapted_calls["judge_id"] == name]
-        used = usage_of(calls, adapted_answers, _price(entry["judge"]))
+        asked = adapted_calls[adapted_calls["judge_id"] == name]
         base = entry["base"]
         sources = [entry["source"]] if entry["source"] != "all" else sorted(set(frozen["source"]))
         for source in sources:
             budget = entry["budget"] or "none"
+            calls = asked[asked["pair_id"].isin(of_source(held_out_pairs, source)["pair_id"])]
+            used = usage_of(calls, adapted_answers, _price(entry["judge"]))
             per_pair[entry["method"], base, source, budget] = _each(used, calls["pair_id"].nunique())
             if entry["method"] == SFT:
                 steps = sft_training_log[sft_training_log["judge_id"] == name]
@@ -220,7 +228,10 @@ def add_up_adaptation(
         place = (REWEIGHTING, row["judge_id"], row["source"], row["budget"])
         chosen = subsets.get((row["source"], row["budget"]), set())
         adapt[place] = _reads(attribute_calls, attribute_answers, row["judge_id"], chosen, prices)
-        own = attribute_calls[attribute_calls["judge_id"] == row["judge_id"]]
+        here = pairs.loc[pairs["source"] == row["source"], "pair_id"]
+        own = attribute_calls[
+            (attribute_calls["judge_id"] == row["judge_id"]) & attribute_calls["pair_id"].isin(here)
+        ]
         whole = usage_of(own, attribute_answers, prices.get(row["judge_id"]))
         per_pair[place] = _each(whole, own["pair_id"].nunique())
     return adaptation_costs(real, labels, adapt, per_pair, options.work_pairs)

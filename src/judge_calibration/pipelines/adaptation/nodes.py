@@ -13,7 +13,7 @@ from judge_calibration.adapt.probability_calibration import probability_calibrat
 from judge_calibration.adapt.reweighting_panel import LabelledReads, PanelReweighting, reweight_panel
 from judge_calibration.adapt.split import assign_split, split_report
 from judge_calibration.adapt.subsets import training_subsets
-from judge_calibration.options.adaptation import AdaptationOptions
+from judge_calibration.options.adaptation import AdaptationOptions, HeldOutOptions
 from judge_calibration.profiles.cube import cube_from_reads
 from judge_calibration.profiles.panel_simulation import simulate_panel
 from judge_calibration.profiles.storage import pack, unpack_stable
@@ -43,8 +43,17 @@ def draw_held_out(
     pairs: pd.DataFrame, judged_pairs: pd.DataFrame, options: AdaptationOptions
 ) -> pd.DataFrame:
     """Draw the held-out pairs that all methods are compared on: by hash, spread over the strata."""
-    draw = options.held_out
-    wanted = _population(pairs, judged_pairs, options)
+    return _draw(_population(pairs, judged_pairs, options), options.held_out)
+
+
+def draw_controlled(pairs: pd.DataFrame, options: AdaptationOptions) -> pd.DataFrame:
+    """Draw the held-out pairs with a controlled change that every adapted judge is asked about."""
+    if options.controlled is None:
+        return schemas.empty(schemas.PAIRS)
+    return _draw(pairs[pairs["manipulation"].notna()], options.controlled)
+
+
+def _draw(wanted: pd.DataFrame, draw: HeldOutOptions) -> pd.DataFrame:
     wanted = wanted[wanted["split"] == "test"]
     if draw.sources:
         wanted = wanted[wanted["source"].isin(draw.sources)]

@@ -33,6 +33,12 @@ def create_pipeline(**kwargs: object) -> Pipeline:
                 name="draw_held_out",
             ),
             Node(
+                func=nodes.draw_controlled,
+                inputs=["pairs", "params:adaptation"],
+                outputs="controlled_pairs",
+                name="draw_controlled",
+            ),
+            Node(
                 func=nodes.simulate_reads,
                 inputs="params:adaptation",
                 outputs=["simulated_panel", "planted_weights"],
@@ -85,7 +91,13 @@ def create_pipeline(**kwargs: object) -> Pipeline:
             ),
             Node(
                 func=rubric_nodes.plan_adapted,
-                inputs=["held_out_pairs", "sft_judges", "rubric_judges", "params:judging"],
+                inputs=[
+                    "held_out_pairs",
+                    "controlled_pairs",
+                    "sft_judges",
+                    "rubric_judges",
+                    "params:judging",
+                ],
                 outputs=["adapted_calls", "adapted_instruments", "adapted_plan"],
                 name="plan_adapted",
             ),
@@ -108,6 +120,7 @@ def create_pipeline(**kwargs: object) -> Pipeline:
                     "adapted_calls",
                     "adapted_answers",
                     "held_out_pairs",
+                    "controlled_pairs",
                     "sft_judges",
                     "rubric_judges",
                     "params:judging",
@@ -177,7 +190,7 @@ def create_pipeline(**kwargs: object) -> Pipeline:
             ),
             Node(
                 func=evaluation_nodes.measure_changes,
-                inputs=["adapted_verdicts", "held_out_pairs", "params:reporting"],
+                inputs=["adapted_verdicts", "held_out_pairs", "controlled_pairs", "params:reporting"],
                 outputs="adaptation_changes",
                 name="measure_changes",
             ),
@@ -185,6 +198,8 @@ def create_pipeline(**kwargs: object) -> Pipeline:
                 func=evaluation_nodes.add_up_adaptation,
                 inputs=[
                     "adaptation_table",
+                    "pairs",
+                    "held_out_pairs",
                     "adapted_calls",
                     "adapted_answers",
                     "rubric_calls",

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from judge_calibration import schemas
 from judge_calibration.adapt.before_after import BASE
+from judge_calibration.adapt.held_out import of_source, with_controlled
 from judge_calibration.adapt.reweighting import fit_reweighting
 from judge_calibration.adapt.rubrics import Rubric, rubric_diagnostics, shortened, write_from_weights
 from judge_calibration.errors import OptionsError, Problem
@@ -365,20 +366,20 @@ def _by_source(entries: Sequence[Mapping[str, Any]], judging: JudgingOptions) ->
 
 def plan_adapted(
     held_out_pairs: pd.DataFrame,
+    controlled_pairs: pd.DataFrame,
     sft_judges: list[dict[str, Any]],
     rubric_judges: list[dict[str, Any]],
     judging: JudgingOptions,
 ) -> tuple[pd.DataFrame, dict[str, dict[str, Any]], pd.DataFrame]:
-    """Plan the calls of base and adapted judges on the held-out pairs: each judge on its own source's."""
+    """Plan the calls of base and adapted judges.
+
+    Each judge is asked about the held-out pairs of its own source, and about the controlled pairs.
+    """
     calls: list[pd.DataFrame] = []
     instruments: dict[str, dict[str, Any]] = {}
     transports: dict[str, TransportOptions] = {}
     for asked in _by_source(adapted_judges(sft_judges, rubric_judges), judging):
-        own = (
-            held_out_pairs
-            if asked.source == "all"
-            else held_out_pairs[held_out_pairs["source"] == asked.source]
-        )
+        own = with_controlled(of_source(held_out_pairs, asked.source), controlled_pairs)
         calls.append(plan_calls(own, asked.options))
         instruments |= describe_instruments(asked.options)
         transports |= {judge.judge_id: judge.transport for judge in asked.options.judges}
@@ -412,6 +413,7 @@ def read_adapted(
     adapted_calls: pd.DataFrame,
     adapted_answers: pd.DataFrame,
     held_out_pairs: pd.DataFrame,
+    controlled_pairs: pd.DataFrame,
     sft_judges: list[dict[str, Any]],
     rubric_judges: list[dict[str, Any]],
     judging: JudgingOptions,
@@ -422,7 +424,8 @@ def read_adapted(
         return adapted_rows([])
     judges = tuple(JudgeSpec.model_validate(one["judge"]) for one in entries)
     options = judging.model_copy(update={"judges": judges})
-    verdicts = read_answers(adapted_calls, adapted_answers, held_out_pairs, options)
+    asked = with_controlled(held_out_pairs, controlled_pairs)
+    verdicts = read_answers(adapted_calls, adapted_answers, asked, options)
     about = pd.DataFrame(
         [
             {

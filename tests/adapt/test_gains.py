@@ -4,7 +4,7 @@ import pytest
 
 from judge_calibration.adapt.adaptation_costs import Usage, adaptation_costs, usage_of
 from judge_calibration.adapt.advice import NONE_EARNED, advise
-from judge_calibration.adapt.gains import compare_methods, measure_gains, sample_efficiency
+from judge_calibration.adapt.gains import compare_methods, detectable_gain, measure_gains, sample_efficiency
 from judge_calibration.metrics.bootstrap import cluster_bootstrap
 from judge_calibration.options.asking import PriceOptions
 
@@ -64,6 +64,19 @@ class TestDelta:
         assert row["accuracy"] == 0.75
         assert np.isnan(row["delta"])
         assert row["undefined"] == "no_base_verdict"
+
+    def test_the_detectable_gain_is_found_four_times_out_of_five_and_knows_no_result(self):
+        n = 30
+        wanted = detectable_gain(n)
+        rng = np.random.default_rng(1)
+        # The gain of a base task is half a point up or down, and `wanted` points on average.
+        up = rng.random((4000, n)) < 0.5 + wanted / 100
+        gain = np.where(up, 0.5, -0.5)
+        found = gain.mean(axis=1) > 1.96 * 0.5 / np.sqrt(n)
+        assert found.mean() == pytest.approx(0.8, abs=0.05)
+        rows = [measure_gains(hits(right, ALTERNATING), 500).table.iloc[0] for right in (MOSTLY, ALTERNATING)]
+        assert rows[0]["detectable"] == rows[1]["detectable"] == detectable_gain(40)
+        assert np.isnan(measure_gains(hits(MOSTLY, [np.nan] * 40), 500).table.iloc[0]["detectable"])
 
 
 class TestMacro:

@@ -27,6 +27,7 @@ def table_of(**changes):
         "delta": 10.0,
         "delta_low": -5.0,
         "delta_high": 25.0,
+        "detectable": 25.6,
         "no_verdict_base": 0.0,
         "no_verdict": 0.1,
         "undefined": None,
@@ -187,6 +188,41 @@ def test_training_says_what_was_left_out_and_planted_rules_stand_apart():
     assert "50 % to 100 %" in shown["training-table"]
     assert "rule" not in shown["training-table"]
     assert "j+sft-rule" in shown["simulated-training-table"]
+
+
+def test_one_pass_has_one_loss_and_a_null_result_says_what_would_have_been_found():
+    log = pd.DataFrame(
+        [
+            {
+                "judge_id": "j+sft",
+                "source": "s",
+                "epoch": 1,
+                "pairs": 26,
+                "pairs_over_cap": 6,
+                "token_cap": 1200,
+                "longest_prompt": 1899,
+                "loss": 1.074,
+                "train_accuracy": 0.54,
+                "adapter_sha256": "ab" * 32,
+            }
+        ]
+    )
+    section = adaptation_section({"adaptation_table": table_of(), "sft_training_log": log})
+    tables = {block.id: block for block in section.blocks if isinstance(block, TableBlock)}
+    (row,) = tables["training-table"].rows
+    assert "1.074" in row
+    assert "54 %" in row
+    (gains,) = [block for block in section.blocks if isinstance(block, FigureBlock)]
+    assert "from 26 points" in texts(gains.table)
+
+
+def test_one_budget_still_shows_the_unadapted_judge():
+    row = {"method": "sft", "source": "s", "budget": "32", "accuracy": 0.5, "accuracy_base": 0.4}
+    one = pd.DataFrame([row | {"sd_over_resamples": None, "n_fits": 1}])
+    base = figures.efficiency(one).data[-1]
+    assert (base.mode, list(base.y)) == ("markers", [40.0])
+    two = pd.concat([one, one.assign(budget="64")])
+    assert figures.efficiency(two).data[-1].mode == "lines"
 
 
 def test_changes_and_controlled_changes_have_a_figure_each():

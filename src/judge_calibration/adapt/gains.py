@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from judge_calibration.metrics.bootstrap import Resamples, percentiles
 from judge_calibration.metrics.clusters import cluster_codes, cluster_sums
@@ -49,6 +50,7 @@ GAIN_COLUMNS = (
     "delta",
     "delta_low",
     "delta_high",
+    "detectable",
     "no_verdict_base",
     "no_verdict",
     "undefined",
@@ -93,7 +95,8 @@ class Gains(NamedTuple):
     ----------
     table : pandas.DataFrame
         GAIN_COLUMNS, a row an adapted judge: the whole matrix. Accuracies in [0, 1]; delta in points, with
-        its paired interval over base tasks; undefined: why there is no delta or no interval.
+        its paired interval over base tasks; detectable: see :func:`detectable_gain`; undefined: why there is
+        no delta or no interval.
     macro : pandas.DataFrame
         MACRO_COLUMNS: mean over judge x source cells, each with equal weight.
     draws : dict
@@ -160,6 +163,7 @@ def measure_gains(hits: pd.DataFrame, resamples: int = 10_000, seed: int = 7) ->
                     "delta": found.value[k],
                     "delta_low": found.low[k],
                     "delta_high": found.high[k],
+                    "detectable": detectable_gain(int(found.clusters[k]) if has_base else 0),
                     "no_verdict_base": float(own["base_no_verdict"].mean()) if has_base else float("nan"),
                     "no_verdict": float(own["no_verdict"].mean()),
                     "undefined": reason if has_base else "no_base_verdict",
@@ -170,6 +174,23 @@ def measure_gains(hits: pd.DataFrame, resamples: int = 10_000, seed: int = 7) ->
             draws[tuple(map(_plain, cast("tuple[Any, ...]", key)))] = estimates[k][order].astype(np.float32)
     table = pd.DataFrame(rows, columns=list(GAIN_COLUMNS)).astype({"undefined": "str", "protocol": "str"})
     return Gains(table, _macro(table, draws), draws)
+
+
+def detectable_gain(n_clusters: int) -> float:
+    """Return the true gain, in points, that a test with so many base tasks finds four times out of five.
+
+    It depends on no result: 100 (z_.975 + z_.8) .5 / sqrt(n), with the change of a base task spread by .5, as
+    for a judge that was right half of the time and comes to be wholly right or wholly wrong. A smaller gain
+    may be there and not be found; NaN without a base task.
+
+    Examples
+    --------
+    >>> round(detectable_gain(27), 1)
+    27.0
+    """
+    if n_clusters < 1:
+        return float("nan")
+    return float(100 * norm.ppf([0.975, 0.8]).sum() * 0.5 / np.sqrt(n_clusters))
 
 
 def _order_of(source: str, resamples: int, seed: int) -> np.ndarray:

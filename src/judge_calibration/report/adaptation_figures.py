@@ -77,6 +77,7 @@ def gains(table: pd.DataFrame) -> go.Figure:
             )
         )
     figure.add_vline(x=0, line={"color": "rgba(128,128,128,.9)", "width": 1, "dash": "dot"})
+    figure.update_layout(showlegend=True)  # a single method is named too
     figure.update_xaxes(title="gain in points of accuracy")
     figure.update_yaxes(
         tickmode="array",
@@ -142,7 +143,9 @@ def efficiency(curves: pd.DataFrame) -> go.Figure:
             go.Scatter(
                 x=budgets,
                 y=[round(100 * float(value), 4)] * len(budgets),
-                mode="lines",
+                # A line through one budget has no length.
+                mode="lines" if len(budgets) > 1 else "markers",
+                marker={"symbol": "line-ew-open", "size": 40, "color": COLOURS["base"]},
                 name=f"unadapted, {called}",
                 line={
                     "color": COLOURS["base"],

@@ -146,6 +146,49 @@ class TestAdvice:
         assert row["n_candidates"] == 20
         assert row["advice"] == NONE_EARNED
 
+    def curves_of(self, points, base=0.5):
+        return pd.DataFrame(
+            {
+                "method": "sft",
+                "simulated": False,
+                "judge_id": "j",
+                "source": "s",
+                "budget": "32",
+                "resample": range(len(points)),
+                "accuracy_base": base,
+                "accuracy": [base + value / 100 for value in points],
+            }
+        )
+
+    def test_one_lucky_choice_of_training_pairs_is_not_advised(self):
+        # The frozen choice gains 40 points; nine others lose 5.
+        found = measure_gains(hits([1.0] * 36 + [0.0] * 4, ALTERNATING, budget="32"), 1_000)
+        assert advise(found, self.labels).iloc[0]["advice"] == "use"
+        row = advise(found, self.labels, self.curves_of([40.0] + [-5.0] * 9)).iloc[0]
+        assert row["advice"] == NONE_EARNED
+        assert row["expected_gain"] == pytest.approx(-0.5)
+        assert row["n_resamples"] == 10
+        assert row["sd_over_resamples"] == pytest.approx(14.23, abs=0.01)
+        assert row["low"] < -0.5 < row["high"]
+
+    def test_choices_that_agree_leave_the_interval_of_the_held_out_pairs(self):
+        found = measure_gains(hits([1.0] * 36 + [0.0] * 4, ALTERNATING, budget="32"), 2_000)
+        alone = advise(found, self.labels).iloc[0]
+        row = advise(found, self.labels, self.curves_of([40.0] * 10)).iloc[0]
+        assert row["expected_gain"] == pytest.approx(40.0)
+        assert row["earned_low"] == pytest.approx(alone["earned_low"])
+        wide = advise(found, self.labels, self.curves_of([20.0, 60.0] * 5)).iloc[0]
+        # sqrt(own variance + 21.08^2 / 10), as the two are independent.
+        own = (row["high"] - row["low"]) / 3.92
+        wanted = 3.92 * np.sqrt(own**2 + 21.08**2 / 10)
+        assert wide["high"] - wide["low"] == pytest.approx(wanted, rel=0.05)
+
+    def test_a_single_ranking_has_no_spread(self):
+        found = measure_gains(hits(MOSTLY, ALTERNATING, budget="32"), 500)
+        row = advise(found, self.labels, self.curves_of([25.0])).iloc[0]
+        assert (row["n_resamples"], row["expected_gain"]) == (1, 25.0)
+        assert np.isnan(row["sd_over_resamples"])
+
     def test_a_gain_without_an_interval_earns_nothing(self):
         row = advise(measure_gains(hits([1.0] * 6, [0.0] * 6), 500), self.labels).iloc[0]
         assert row["advice"] == NONE_EARNED

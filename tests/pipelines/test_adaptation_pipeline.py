@@ -135,6 +135,8 @@ def test_base_rubric_and_reweighting_meet_on_the_same_held_out_pairs(run):
     for _, part in verdicts.groupby("judge_id"):
         assert wanted <= set(part["pair_id"])
     assert set(verdicts["method"]) == {"base", "rubric", "reweighting"}
+    advice = out["adaptation_advice"].set_index(["method", "budget"])
+    assert set(advice.loc[("reweighting", "8"), "n_resamples"]) == {2}
     table = out["adaptation_table"]
     real = table[~table["simulated"]]
     assert set(zip(real["method"], real["budget"], strict=True)) == {

@@ -49,6 +49,8 @@ def advice_of(**changes):
         "high": 25.0,
         "earned_low": -9.0,
         "n_candidates": 3,
+        "n_resamples": 10,
+        "sd_over_resamples": 4.0,
         "reason": None,
         "simulated": False,
     }
@@ -99,6 +101,10 @@ def test_a_method_that_earned_its_place_is_named_with_its_labels():
     advice = advice_of(advice="use", budget="64", low=2.0, earned_low=1.0)
     section = adaptation_section({"adaptation_table": table_of(), "adaptation_advice": advice})
     assert "use rubric with 64 labels" in texts(section.blocks[0])
+    assert "10\n(spread 4.0 points)" in texts(section.blocks[0])
+    once = advice_of(n_resamples=1, sd_over_resamples=float("nan"))
+    section = adaptation_section({"adaptation_table": table_of(), "adaptation_advice": once})
+    assert "spread" not in texts(section.blocks[0])
 
 
 def test_real_and_simulated_numbers_never_share_a_block():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from judge_calibration.adapt.gains import Gains, cell_key
+from judge_calibration.text import canonical_json
 
 ADVICE_COLUMNS = (
     "judge_id",
@@ -22,34 +24,51 @@ ADVICE_COLUMNS = (
     "high",
     "earned_low",
     "n_candidates",
+    "n_resamples",
+    "sd_over_resamples",
     "reason",
     "simulated",
 )
 NONE_EARNED = "no method earned"
 FULL = "full"
+_TRAINED = ("method", "simulated", "judge_id", "source", "budget")
 
 
-def advise(gains: Gains, labels: pd.DataFrame) -> pd.DataFrame:
+def advise(
+    gains: Gains, labels: pd.DataFrame, curves: pd.DataFrame | None = None, seed: int = 7
+) -> pd.DataFrame:
     """Return the advice for every judge, source and number of labels.
+
+    A judge that learned from 32 labels learned from one choice of 32: another choice may give another judge.
+    Where several rankings of the training pairs were tried, the expected gain is their mean, and its interval
+    holds both what held-out pairs and what training pairs happened to be drawn.
 
     Parameters
     ----------
     gains : Gains
-        What was measured on held-out pairs.
+        What was measured on held-out pairs, with the frozen ranking of the training pairs.
     labels : pandas.DataFrame
         source, train_pairs: labelled training pairs of each source. Their number is what "full" stands for.
+    curves : pandas.DataFrame, optional
+        A row a trained judge: method, simulated, judge_id, source, budget, resample, accuracy_base, accuracy.
+    seed : int
+        Of the draws that stand for the choice of training pairs.
 
     Returns
     -------
     pandas.DataFrame
         ADVICE_COLUMNS. n_labels: a budget, or the number of labels of "full". advice: ``use`` or
         ``no method earned``; method and budget: the one with the largest gain among those that earned it, or
-        the best of those tried. expected_gain, low, high: its Delta in points with its 95 % interval.
+        the best of those tried. expected_gain, low, high: its gain in points with its 95 % interval.
+        n_resamples: rankings that the expected gain is the mean of; sd_over_resamples: their standard
+        deviation in points, what one choice of training pairs may differ by (missing with one ranking; too
+        small where the budget is most of the pairs, as its choices then share most of them).
         earned_low: the lower end of its interval at the level that holds for all n_candidates together
         (Bonferroni); a method is earned where it lies above 0. One that was not measured is no candidate, and
         a budget that takes all labels counts once, as "full". reason: why a best candidate has no interval.
     """
     full = dict(zip(labels["source"], labels["train_pairs"], strict=True))
+    by_ranking = _by_ranking(curves)
     rows: list[dict[str, Any]] = []
     keys = ["judge_id", "protocol", "source", "simulated"]
     for key, part in gains.table.groupby(keys, dropna=False, sort=True):
@@ -61,9 +80,43 @@ def advise(gains: Gains, labels: pd.DataFrame) -> pd.DataFrame:
             whole = known["budget"].ne(FULL) & at.eq(float("nan") if size is None else size)
             whole &= known["method"].isin(known.loc[known["budget"] == FULL, "method"])
             reachable = known[(at <= n_labels) & ~whole]
-            rows.append(own | {"n_labels": n_labels} | _choose(reachable, gains))
+            rows.append(own | {"n_labels": n_labels} | _choose(reachable, gains, by_ranking, seed))
     frame = pd.DataFrame(rows, columns=list(ADVICE_COLUMNS))
-    return frame.astype({"n_labels": "Int64", "protocol": "str", "reason": "str"})
+    types = {"n_labels": "Int64", "n_resamples": "Int64", "protocol": "str", "reason": "str"}
+    return frame.astype({**types, "sd_over_resamples": "float64"})
+
+
+def _by_ranking(curves: pd.DataFrame | None) -> dict[tuple[Any, ...], np.ndarray]:
+    """Return the gains in points of every ranking, by the values of _TRAINED."""
+    if curves is None:
+        return {}
+    known = curves.dropna(subset=["accuracy", "accuracy_base"])
+    points = 100 * (known["accuracy"].astype(float) - known["accuracy_base"].astype(float))
+    grouped = points.groupby([known[name].to_numpy() for name in _TRAINED], sort=False)
+    return {cast("tuple[Any, ...]", key): own.to_numpy() for key, own in grouped}
+
+
+def _expected(
+    row: dict[Any, Any], gains: Gains, by_ranking: dict[tuple[Any, ...], np.ndarray], seed: int
+) -> tuple[dict[str, Any], np.ndarray | None]:
+    """Return the expected gain of a candidate with its 95 % interval, and draws of it where it has one."""
+    found = {"expected_gain": row["delta"], "low": row["delta_low"], "high": row["delta_high"]}
+    rankings = by_ranking.get(tuple(row[name] for name in _TRAINED), np.zeros(0))
+    found |= {"n_resamples": max(1, len(rankings)), "sd_over_resamples": np.nan}
+    draws = None if np.isnan(row["delta_low"]) else gains.draws[cell_key(row)].astype(float)
+    if len(rankings) < 2:
+        return found, draws
+    found |= {"expected_gain": float(rankings.mean()), "sd_over_resamples": float(rankings.std(ddof=1))}
+    if draws is not None:
+        # Of the mean over rankings: held-out pairs move it about as much as the frozen judge, and the
+        # rankings that were drawn by their standard error.
+        text = canonical_json([seed, *(str(row[name]) for name in _TRAINED)])
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        noise = np.random.default_rng(int.from_bytes(digest[:8], "big")).standard_normal(len(draws))
+        error = found["sd_over_resamples"] / np.sqrt(len(rankings))
+        draws = draws - row["delta"] + found["expected_gain"] + error * noise
+        found["low"], found["high"] = map(float, np.nanquantile(draws, [0.025, 0.975]))
+    return found, draws
 
 
 def _labels(budget: str, full: int | None) -> float:
@@ -72,20 +125,18 @@ def _labels(budget: str, full: int | None) -> float:
     return float(budget) if full is None else float(min(int(budget), full))
 
 
-def _choose(candidates: pd.DataFrame, gains: Gains) -> dict[str, Any]:
+def _choose(
+    candidates: pd.DataFrame, gains: Gains, by_ranking: dict[tuple[Any, ...], np.ndarray], seed: int
+) -> dict[str, Any]:
     m = len(candidates)
     best: dict[str, Any] | None = None
     for row in candidates.to_dict("records"):
-        low = np.nan
-        if not np.isnan(row["delta_low"]):
-            low = float(np.nanquantile(gains.draws[cell_key(row)].astype(float), 0.025 / m))
-        found = {
+        expected, draws = _expected(row, gains, by_ranking, seed)
+        low = np.nan if draws is None else float(np.nanquantile(draws, 0.025 / m))
+        found = expected | {
             "advice": "use" if low > 0 else NONE_EARNED,
             "method": row["method"],
             "budget": row["budget"],
-            "expected_gain": row["delta"],
-            "low": row["delta_low"],
-            "high": row["delta_high"],
             "earned_low": low,
             "n_candidates": m,
             "reason": row["undefined"],

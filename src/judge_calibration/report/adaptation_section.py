@@ -150,6 +150,12 @@ def _labels(budget: Any) -> str:
     return "all" if str(budget) == _FULL else str(budget)
 
 
+def _choices(row: Mapping[Any, Any]) -> str:
+    if is_missing(row["sd_over_resamples"]):
+        return str(row["n_resamples"])
+    return f"{row['n_resamples']}\n(spread {row['sd_over_resamples']:.1f} points)"
+
+
 def _advice(advice: pd.DataFrame) -> TableBlock:
     rows = []
     for row in advice.to_dict("records"):
@@ -164,12 +170,14 @@ def _advice(advice: pd.DataFrame) -> TableBlock:
                 "Expected gain (points)": _points(
                     row | {"undefined": row["reason"]}, "expected_gain", "low", "high"
                 ),
+                "Choices of training pairs": _choices(row),
                 "Best of": f"{tried} ({row['n_candidates']} tried)",
             }
         )
     note = (
         "A method is advised where its gain is above 0 with all that were tried counted in (Bonferroni); the "
-        "interval shown is its own, at 95 %. For a source with as many labels and pairs alike."
+        "interval shown is its own, at 95 %. Where several choices of as many training pairs were tried, the "
+        "gain is their mean. For a source with as many labels and pairs alike."
     )
     return _table("advice-table", "Which method for a source with so many labels", note, rows, advice)
 

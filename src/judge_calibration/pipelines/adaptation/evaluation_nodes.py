@@ -69,13 +69,14 @@ def evaluate_adaptation(
     sizes = _sizes(training_subsets, simulated_panel)
     fits = reweighting_fits[reweighting_fits["resample"] == 0]
     table = _with_training(gains.table, fits, training_subsets, sft_training_log)
+    curves = _curves(real, reweighting_fits)
     comparison = compare_methods(frozen, options.bootstrap, options.seed)
     return Evaluation(
         table,
         gains.macro,
-        sample_efficiency(_curves(real, reweighting_fits)),
+        sample_efficiency(curves),
         comparison,
-        advise(gains, sizes),
+        advise(gains, sizes, curves, options.seed),
     )
 
 

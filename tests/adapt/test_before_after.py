@@ -148,6 +148,19 @@ class TestChanges:
         table = changes(pd.concat([base, adapted]), own, OPTIONS, own.head(5))
         assert set(table["n_pairs"]) == {12}
 
+    def test_length_is_measured_by_words_also_where_the_changed_side_is_the_shorter_one(self):
+        longer = pairs_of(15, "length", "TIE", "A")
+        shorter = pairs_of(9, "length", "TIE", "B").assign(pair_id=lambda f: "cut" + f["pair_id"])
+        pairs = pd.concat([longer, shorter], ignore_index=True)  # A has more words everywhere
+        base = verdicts_of(pairs, {"AB": ["A"] * 24, "BA": ["B"] * 24})
+        adapted = verdicts_of(pairs, {"AB": ["A"] * 24, "BA": ["A"] * 24}, "sft")
+        adapted.loc[adapted["pair_id"] == "length0", "verdict"] = "B"
+        table = changes(pd.concat([base, adapted]), pairs, OPTIONS).set_index("statistic")
+        row = table.loc["longer_minus_shorter"]
+        assert row[["before", "after"]].tolist() == [0.0, pytest.approx(22 / 24)]
+        assert row["low"] > 0.5
+        assert table.loc["modified_minus_original", "after"] == pytest.approx((14 - 10) / 24)
+
     def test_an_injection_that_comes_to_win_is_found_out(self):
         pairs = pairs_of(12, "injection")
         base = verdicts_of(pairs, {"AB": ["A"] * 12, "BA": ["A"] * 12})

@@ -66,14 +66,16 @@ class TestDelta:
         assert row["undefined"] == "no_base_verdict"
 
     def test_the_detectable_gain_is_found_four_times_out_of_five_and_knows_no_result(self):
-        n = 30
-        wanted = detectable_gain(n)
+        n = 40
+        wanted = detectable_gain(n) / 100
         rng = np.random.default_rng(1)
-        # The gain of a base task is half a point up or down, and `wanted` points on average.
-        up = rng.random((4000, n)) < 0.5 + wanted / 100
-        gain = np.where(up, 0.5, -0.5)
-        found = gain.mean(axis=1) > 1.96 * 0.5 / np.sqrt(n)
-        assert found.mean() == pytest.approx(0.8, abs=0.05)
+        # Two judges that know nothing of each other, and a judge that flips on every pair before.
+        before = (rng.random((4000, n)) < 0.5 - wanted / 2).astype(float)
+        after = (rng.random((4000, n)) < 0.5 + wanted / 2).astype(float)
+        for gain, least, most in ((after - before, 0.75, 0.9), (after - 0.5 + wanted / 2, 0.85, 1.0)):
+            spread = gain.std(axis=1, ddof=1) / np.sqrt(n)
+            assert least < (gain.mean(axis=1) > 1.96 * spread).mean() <= most
+        assert np.isnan(detectable_gain(9))
         rows = [measure_gains(hits(right, ALTERNATING), 500).table.iloc[0] for right in (MOSTLY, ALTERNATING)]
         assert rows[0]["detectable"] == rows[1]["detectable"] == detectable_gain(40)
         assert np.isnan(measure_gains(hits(MOSTLY, [np.nan] * 40), 500).table.iloc[0]["detectable"])

@@ -116,13 +116,26 @@ class TestReweighting:
         warm = fit_reweighting(x, y, start=np.array([3.0, -3.0, 2.0, 1.0]), with_covariance=False)
         np.testing.assert_allclose(cold.fit.coefficients, warm.fit.coefficients, atol=1e-7)
 
-    def test_the_coefficients_are_those_of_scikit_learn(self):
+    @pytest.mark.parametrize("intercept", [False, True])
+    def test_the_coefficients_are_those_of_scikit_learn(self, intercept):
         from sklearn.linear_model import LogisticRegression
 
         rng = np.random.default_rng(5)
         x, y = rng.integers(-1, 2, (60, 9)), np.where(rng.random(60) < 0.5, 1, -1)
-        theirs = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(x, y)
-        np.testing.assert_allclose(fit_reweighting(x, y).fit.coefficients, theirs.coef_[0], atol=1e-4)
+        theirs = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000, fit_intercept=intercept).fit(x, y)
+        ours = fit_reweighting(x, y, intercept=intercept)
+        np.testing.assert_allclose(ours.fit.coefficients, theirs.coef_[0], atol=1e-4)
+
+    def test_a_list_with_the_better_answers_first_teaches_nothing(self):
+        # 85 in 100 references are A, and the reads are noise.
+        rng = np.random.default_rng(8)
+        x, y = rng.integers(-1, 2, (200, 5)), np.where(rng.random(200) < 0.85, 1, -1)
+        model = fit_reweighting(x, y)
+        assert decide(predict_probability(model, np.zeros((1, 5)))).tolist() == [0]
+        assert abs(decide(predict_probability(model, x)).mean()) < 0.35
+        np.testing.assert_allclose(predict_probability(model, x), 1 - predict_probability(model, -x))
+        habit = fit_reweighting(x, y, intercept=True)
+        assert decide(predict_probability(habit, x)).mean() > 0.95
 
     def test_copies_of_a_base_task_do_not_make_an_interval_narrower(self):
         rng = np.random.default_rng(6)

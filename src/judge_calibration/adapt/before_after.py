@@ -113,11 +113,11 @@ def changes(
     -------
     pandas.DataFrame
         CHANGE_COLUMNS, of the frozen subsets, for each adapted judge: before, after in [0, 1]
-        (modified_minus_original -1 to 1) and change = after - before. Beside the statistics of the trust
+        (those with ``minus`` -1 to 1) and change = after - before. Beside the statistics of the trust
         table, for the whole ``longer_chosen``: share of decisive verdicts for the longer answer, over pairs
         whose lengths differ; and by controlled change, in shares of pairs whose both orders agree on it:
-        ``modified_wins``, ``original_wins`` and their difference (pairs that expect a TIE), ``worse_wins``
-        (pairs with a better side).
+        ``modified_wins``, ``original_wins`` and their difference, and ``longer_minus_shorter``, by words
+        (pairs that expect a TIE); ``worse_wins`` (pairs with a better side).
     """
     chosen = options or ReportingOptions()
     comparisons = ComparisonOptions(
@@ -198,11 +198,15 @@ def _trust_changes(
     )
 
 
+def _longer_side(pairs: pd.DataFrame) -> np.ndarray:
+    """Return which answer has more words: A, B, or nothing where both have as many."""
+    a, b = (pairs[name].fillna("").map(lambda text: len(str(text).split())) for name in _RESPONSES)
+    return np.select([a > b, b > a], ["A", "B"], "")
+
+
 def _longer(both: pd.DataFrame, pairs: pd.DataFrame, options: ReportingOptions) -> pd.DataFrame:
     """Return whether the judge comes to choose the longer answer, by words, more often than before."""
-    sizes = pairs[["pair_id", "base_id"]].copy()
-    a, b = (pairs[name].fillna("").map(lambda text: len(str(text).split())) for name in _RESPONSES)
-    sizes["longer"] = np.select([a > b, b > a], ["A", "B"], "")
+    sizes = pairs[["pair_id", "base_id"]].assign(longer=_longer_side(pairs))
     rows = both[(both["repetition"] == 0) & both["verdict"].isin(("A", "B"))].merge(
         sizes[sizes["longer"] != ""], on="pair_id"
     )
@@ -227,6 +231,7 @@ def _controlled(both: pd.DataFrame, pairs: pd.DataFrame, options: ReportingOptio
     wide = wide[wide["AB"].notna() & wide["BA"].notna()].merge(known[columns], on="pair_id")
     said = wide["AB"].where((wide["AB"] == wide["BA"]) & wide["AB"].isin(("A", "B")), "")
     same_text = wide[_RESPONSES[0]] == wide[_RESPONSES[1]]
+    wide["longer"] = _longer_side(wide)
     frames = []
     for name, part in wide.groupby("manipulation", sort=True):
         verdict = said[part.index]
@@ -235,10 +240,15 @@ def _controlled(both: pd.DataFrame, pairs: pd.DataFrame, options: ReportingOptio
         won = (verdict != "") & (verdict == part["modified"])
         lost = (verdict != "") & (verdict != part["modified"])
         worse = (verdict != "") & (verdict != part["reference_label"])
+        # The changed side of a length pair may be the shorter one.
+        sized = (part["reference_label"] == "TIE") & (part["longer"] != "")
+        longer = (verdict != "") & (verdict == part["longer"])
+        shorter = (verdict != "") & (verdict != part["longer"])
         for statistic, value, over in (
             ("modified_wins", won.astype(float), tie),
             ("original_wins", lost.astype(float), tie),
             ("modified_minus_original", won.astype(float) - lost, tie),
+            ("longer_minus_shorter", longer.astype(float) - shorter, sized),
             ("worse_wins", worse.astype(float), decisive),
         ):
             rows = part[over].assign(value=value[over])

@@ -88,6 +88,10 @@ COMPARISON_COLUMNS = (
 )
 
 
+MIN_CLUSTERS = 10
+"""Base tasks below which there is no interval."""
+
+
 class Gains(NamedTuple):
     """Tables of gains, and the resampled gains that advice needs.
 
@@ -177,20 +181,22 @@ def measure_gains(hits: pd.DataFrame, resamples: int = 10_000, seed: int = 7) ->
 
 
 def detectable_gain(n_clusters: int) -> float:
-    """Return the true gain, in points, that a test with so many base tasks finds four times out of five.
+    """Return the true gain, in points, that a test with so many base tasks finds at least four times in five.
 
-    It depends on no result: 100 (z_.975 + z_.8) .5 / sqrt(n), with the change of a base task spread by .5, as
-    for a judge that was right half of the time and comes to be wholly right or wholly wrong. A smaller gain
-    may be there and not be found; NaN without a base task.
+    It depends on no result: 100 (z_.975 + z_.8) sqrt(.5) / sqrt(n). The square root of one half is the spread
+    of a base task's change where two judges that are right half of the time know nothing of each other; of a
+    judge that flips with the order, and so is half right on every pair, it is .5 at most, and less of a judge
+    that changes little. A smaller gain may be there and not be found. NaN below ten base tasks, which have no
+    interval at all.
 
     Examples
     --------
-    >>> round(detectable_gain(27), 1)
-    27.0
+    >>> round(detectable_gain(30), 1)
+    36.2
     """
-    if n_clusters < 1:
+    if n_clusters < MIN_CLUSTERS:
         return float("nan")
-    return float(100 * norm.ppf([0.975, 0.8]).sum() * 0.5 / np.sqrt(n_clusters))
+    return float(100 * norm.ppf([0.975, 0.8]).sum() * np.sqrt(0.5 / n_clusters))
 
 
 def _order_of(source: str, resamples: int, seed: int) -> np.ndarray:
@@ -226,7 +232,7 @@ def _macro(table: pd.DataFrame, draws: dict[tuple[Any, ...], np.ndarray]) -> pd.
             "undefined": None if len(known) else "no_cell_with_base_and_adapted",
         }
         # A cell below ten base tasks has no interval of its own and would lend the mean a false certainty.
-        thin = known["n_clusters"] < 10
+        thin = known["n_clusters"] < MIN_CLUSTERS
         if len(known) and not thin.any():
             each = np.stack([draws[cell_key(record)] for record in known.to_dict("records")])
             low, high, _ = percentiles(each.astype(float).mean(axis=0)[None, :], 0.95)
@@ -278,7 +284,7 @@ def _difference(first: pd.DataFrame, second: pd.DataFrame, resamples: int, seed:
     over, under = Resamples(clusters.size, resamples, seed).totals(sums)
     low, high, _ = percentiles(100 * ratio(over, under)[None, :], 0.95)
     reason = None
-    if clusters.size < 10:
+    if clusters.size < MIN_CLUSTERS:
         reason = "fewer_than_10_clusters"
     elif high[0] - low[0] < 1e-12:
         reason = "no_variation"

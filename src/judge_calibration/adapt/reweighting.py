@@ -34,8 +34,13 @@ def fit_reweighting(
     c: float = 1.0,
     start: np.ndarray | None = None,
     with_covariance: bool = True,
+    intercept: bool = False,
 ) -> Reweighting:
     """Fit one judge's reweighting on one source's training pairs.
+
+    Which answer of a pair is called A says nothing about it. Without an intercept a pair and the same pair
+    listed the other way round get opposite verdicts, and a pair without a stable direction gets none. With
+    one, a source that lists its better answers first mostly is "predicted" by calling A, whatever was read.
 
     Parameters
     ----------
@@ -49,6 +54,8 @@ def fit_reweighting(
         Coefficients to begin from; they save steps and never change the answer.
     with_covariance : bool
         False saves one Hessian where no interval is wanted.
+    intercept : bool
+        True is scikit-learn's default.
 
     Examples
     --------
@@ -61,7 +68,9 @@ def fit_reweighting(
         return Reweighting(None, len(reference), "one_class_only")
     if not stable.any():
         return Reweighting(None, len(reference), "no_stable_direction")
-    fit = fit_logistic(stable.astype(float), reference, c, start=start, with_covariance=with_covariance)
+    fit = fit_logistic(
+        stable.astype(float), reference, c, intercept, start=start, with_covariance=with_covariance
+    )
     return Reweighting(fit, len(reference), None)
 
 

@@ -131,7 +131,9 @@ class PanelReweighting(NamedTuple):
     predictions: pd.DataFrame
 
 
-def each_fit(panel: LabelledReads, budgets: Sequence[int], c: float = 1.0) -> Iterator[Fitted]:
+def each_fit(
+    panel: LabelledReads, budgets: Sequence[int], c: float = 1.0, intercept: bool = False
+) -> Iterator[Fitted]:
     """Fit every judge, source, resample and budget; "full" with resample 0 only, as it has no resamples.
 
     A budget takes the pairs whose rank in the shared subset order is below it: where a pair of the subset has
@@ -151,7 +153,12 @@ def each_fit(panel: LabelledReads, budgets: Sequence[int], c: float = 1.0) -> It
                         continue
                     train = ordered if budget is None else ordered[rank[ordered] < budget]
                     model = fit_reweighting(
-                        panel.stable[judge, train], panel.reference[train], c, start, resample == 0
+                        panel.stable[judge, train],
+                        panel.reference[train],
+                        c,
+                        start,
+                        with_covariance=resample == 0,
+                        intercept=intercept,
                     )
                     start = None if model.fit is None else model.fit.coefficients
                     fewer = budget is not None and len(train) < budget
@@ -159,7 +166,9 @@ def each_fit(panel: LabelledReads, budgets: Sequence[int], c: float = 1.0) -> It
                     yield Fitted(judge, source, name, resample, train, test, fewer, model)
 
 
-def reweight_panel(panel: LabelledReads, budgets: Sequence[int], c: float = 1.0) -> PanelReweighting:
+def reweight_panel(
+    panel: LabelledReads, budgets: Sequence[int], c: float = 1.0, intercept: bool = False
+) -> PanelReweighting:
     """Fit a whole panel and score it on the test pairs.
 
     Parameters
@@ -169,6 +178,8 @@ def reweight_panel(panel: LabelledReads, budgets: Sequence[int], c: float = 1.0)
         Labels a source; "full" is always added.
     c : float
         Inverse penalty of the logistic regression.
+    intercept : bool
+        See :func:`judge_calibration.adapt.reweighting.fit_reweighting`.
     """
     from threadpoolctl import threadpool_limits
 
@@ -177,7 +188,7 @@ def reweight_panel(panel: LabelledReads, budgets: Sequence[int], c: float = 1.0)
     coefficients: list[pd.DataFrame] = []
     predictions: list[pd.DataFrame] = []
     with threadpool_limits(limits=1, user_api="blas"):
-        for one in each_fit(panel, budgets, c):
+        for one in each_fit(panel, budgets, c, intercept):
             keys = {
                 "judge_id": panel.judges[one.judge],
                 "source": one.source,

@@ -105,6 +105,9 @@ class AdaptationOptions(Options):
     """Rankings of the training pairs; number 0 is the frozen one of the main table."""
     penalty: float = Field(default=1.0, gt=0)
     """C of the logistic regression, as in scikit-learn."""
+    intercept: bool = False
+    """Whether a reweighting may learn how often A is the better answer. That is a habit of the list of pairs
+    and of no answer: with it, verdicts depend on which answer is called A."""
     bootstrap: int = Field(default=10_000, ge=200)
     population: Literal["pairs", "judged_pairs"] = "pairs"
     """What training subsets and held-out pairs are taken from: all pairs, or those that are judged (and so

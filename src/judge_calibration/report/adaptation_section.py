@@ -55,6 +55,7 @@ _STATISTICS = {
 _CONTROLLED = {
     "modified_wins": "modified side wins",
     "modified_minus_original": "modified minus original",
+    "longer_minus_shorter": "longer minus shorter",
     "worse_wins": "worse side wins",
     "PR": "better side wins",
 }
@@ -211,7 +212,7 @@ def _gains(table: pd.DataFrame, changes: pd.DataFrame | None) -> Block:
     note = (
         "Before to after, on the same held-out pairs. Accuracy over both orders; the gain with its paired "
         "95 % interval over base tasks. Would be found: the true gain that so many held-out pairs show in "
-        "four of five such tests; a smaller one may be there."
+        "at least four of five tests of one method; a smaller one may be there."
     )
     if beside:
         note += (
@@ -333,9 +334,10 @@ def _changes(tables: Tables, simulated: bool) -> list[Block]:
             controlled,
             "controlled",
             "What adaptation does to controlled changes and injection",
-            "Shares of pairs whose both orders agree on it. Where the modified side wins more for length, "
-            "the judge learned length; where the worse side wins more for injection, it is easier to fool. "
-            "Pairs of adaptation.controlled are asked of every judge, whatever source it learned from.",
+            "Shares of pairs whose both orders agree on it. Where longer minus shorter rises for length, the "
+            "judge learned length; where the worse side wins more for injection, it is easier to fool, or "
+            "learned length, as the side with the injection is the longer one. Judges that are asked (not "
+            "reweightings) are asked about adaptation.controlled too, whatever source they learned from.",
             _CONTROLLED,
         ),
     ):

@@ -161,9 +161,10 @@ def reweight_reads(
     base = _base_rows(verdicts, asked_verdicts, reads, held_out_pairs)
     real = labelled_reads(reads, pairs, held_out_pairs, training_subsets, base)
     planted = simulated_reads(simulated_panel, options)
-    found = [(reweight_panel(planted, options.budgets, options.penalty), True)]
+    how = (options.budgets, options.penalty, options.intercept)
+    found = [(reweight_panel(planted, *how), True)]
     if real is not None:
-        found.insert(0, (reweight_panel(real, options.budgets, options.penalty), False))
+        found.insert(0, (reweight_panel(real, *how), False))
     fits, coefficients, predictions = (
         pd.concat([getattr(part, name).assign(simulated=simulated) for part, simulated in found])
         .reset_index(drop=True)
@@ -325,11 +326,12 @@ def reweighted_rows(
         trained = ranked if budget == "full" else ranked[ranked["rank"] < int(budget)]
         identity: dict[str, Any] = {
             "rule": METHOD,
-            "version": 1,
+            "version": 2,
             "reader": str(readers.get(judge, judge)),
             "source": source,
             "training_pairs": sorted(trained["pair_id"]),
             "penalty": options.penalty,
+            "intercept": options.intercept,
         }
         shape = shapes.loc[judge] if judge in shapes.index else None
         verdict = part["predicted"].map({1: "A", -1: "B", 0: "ABSTAIN"})

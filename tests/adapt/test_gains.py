@@ -191,6 +191,33 @@ class TestAdvice:
         assert (row["n_resamples"], row["expected_gain"]) == (1, 25.0)
         assert np.isnan(row["sd_over_resamples"])
 
+    def test_a_smaller_budget_is_no_candidate_where_a_larger_one_was_tried(self):
+        lucky = hits([1.0] * 36 + [0.0] * 4, ALTERNATING, budget="32")
+        frame = pd.concat([lucky, hits(ALTERNATING, ALTERNATING[::-1])])
+        table = advise(measure_gains(frame, 1_000), self.labels).set_index("n_labels")
+        assert table.loc[32, "advice"] == "use"
+        assert table.loc[300, ["advice", "budget", "n_candidates"]].tolist() == [NONE_EARNED, "full", 1]
+
+    def test_a_gain_on_every_base_task_is_earned_though_nothing_varies(self):
+        row = advise(measure_gains(hits([1.0] * 20, [0.5] * 20), 500), self.labels).iloc[0]
+        assert (row["advice"], row["expected_gain"], row["reason"]) == ("use", 50.0, "no_variation")
+        assert (
+            advise(measure_gains(hits([0.5] * 20, [0.5] * 20), 500), self.labels).iloc[0]["advice"]
+            == NONE_EARNED
+        )
+
+    def test_four_gains_on_ten_base_tasks_are_not_enough_for_one_of_three_methods(self):
+        # Chance brings them to one of three worthless methods in 7 of 100 tries; the percentiles of the
+        # resampled mean alone lie above 0 (one of 167 resamples holds none of the four).
+        base = [1.0] * 6 + [0.0] * 4
+        frame = pd.concat(
+            [hits([1.0] * 10, base, "lucky"), *(hits(base[::-1], base, f"m{k}") for k in range(2))]
+        )
+        row = advise(measure_gains(frame, 20_000), self.labels).iloc[0]
+        assert (row["method"], row["expected_gain"], row["n_candidates"]) == ("lucky", 40.0, 3)
+        assert row["earned_low"] < 0
+        assert row["advice"] == NONE_EARNED
+
     def test_a_gain_without_an_interval_earns_nothing(self):
         row = advise(measure_gains(hits([1.0] * 6, [0.0] * 6), 500), self.labels).iloc[0]
         assert row["advice"] == NONE_EARNED

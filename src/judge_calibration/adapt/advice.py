@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t
 
 from judge_calibration.adapt.gains import Gains, cell_key
 from judge_calibration.text import canonical_json
@@ -58,14 +59,16 @@ def advise(
     -------
     pandas.DataFrame
         ADVICE_COLUMNS. n_labels: a budget, or the number of labels of "full". advice: ``use`` or
-        ``no method earned``; method and budget: the one with the largest gain among those that earned it, or
-        the best of those tried. expected_gain, low, high: its gain in points with its 95 % interval.
+        ``no method earned``; method and budget: of all methods, each with the largest budget that so many
+        labels reach, the one with the largest gain among those that earned it, or else among all.
+        expected_gain, low, high: its gain in points with its 95 % interval.
         n_resamples: rankings that the expected gain is the mean of; sd_over_resamples: their standard
         deviation in points, what one choice of training pairs may differ by (missing with one ranking; too
         small where the budget is most of the pairs, as its choices then share most of them).
         earned_low: the lower end of its interval at the level that holds for all n_candidates together
-        (Bonferroni); a method is earned where it lies above 0. One that was not measured is no candidate, and
-        a budget that takes all labels counts once, as "full". reason: why a best candidate has no interval.
+        (Bonferroni), by resampling or by Student's t, whichever is lower; a method is earned where it lies
+        above 0, or where every base task gains as much (which leaves no interval) and a sign test says so at
+        that level. One that was not measured is no candidate. reason: why a best candidate has no interval.
     """
     full = dict(zip(labels["source"], labels["train_pairs"], strict=True))
     by_ranking = _by_ranking(curves)
@@ -77,10 +80,11 @@ def advise(
         known = part[part["delta"].notna()]
         at = known["budget"].map(lambda text, size=size: _labels(str(text), size))
         for n_labels in sorted({int(value) for value in at.dropna()}):
-            whole = known["budget"].ne(FULL) & at.eq(float("nan") if size is None else size)
-            whole &= known["method"].isin(known.loc[known["budget"] == FULL, "method"])
-            reachable = known[(at <= n_labels) & ~whole]
-            rows.append(own | {"n_labels": n_labels} | _choose(reachable, gains, by_ranking, seed))
+            # All labels that are there, of every method: the largest of several noisy gains at smaller
+            # budgets would promise more than comes. Where a budget takes all labels, "full" is that judge.
+            most = known.assign(_at=at, _full=known["budget"] == FULL)[at <= n_labels]
+            most = most.sort_values(["_at", "_full"], kind="stable").drop_duplicates("method", keep="last")
+            rows.append(own | {"n_labels": n_labels} | _choose(most.sort_index(), gains, by_ranking, seed))
     frame = pd.DataFrame(rows, columns=list(ADVICE_COLUMNS))
     types = {"n_labels": "Int64", "n_resamples": "Int64", "protocol": "str", "reason": "str"}
     return frame.astype({**types, "sd_over_resamples": "float64"})
@@ -132,9 +136,17 @@ def _choose(
     best: dict[str, Any] | None = None
     for row in candidates.to_dict("records"):
         expected, draws = _expected(row, gains, by_ranking, seed)
-        low = np.nan if draws is None else float(np.nanquantile(draws, 0.025 / m))
+        level, n = 0.025 / m, int(row["n_clusters"])
+        low = np.nan
+        if draws is not None:
+            # So far out the percentiles of few base tasks are too optimistic: the lower of the two counts.
+            error = float(np.nanstd(draws)) * np.sqrt(n / (n - 1))
+            by_t = expected["expected_gain"] - t.ppf(1 - level, n - 1) * error
+            low = min(float(np.nanquantile(draws, level)), float(by_t))
+        certain = row["undefined"] == "no_variation" and row["delta"] > 0 and 0.5**n <= level
+        earned = low > 0 or (certain and expected["n_resamples"] == 1)
         found = expected | {
-            "advice": "use" if low > 0 else NONE_EARNED,
+            "advice": "use" if earned else NONE_EARNED,
             "method": row["method"],
             "budget": row["budget"],
             "earned_low": low,

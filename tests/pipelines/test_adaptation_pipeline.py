@@ -387,7 +387,7 @@ def test_fine_tuned_judges_find_their_base_in_their_own_list():
 
 def test_the_simulated_panel_gains_and_is_marked(run):
     panel = {
-        "n_items": 800,
+        "n_items": 2_400,
         "n_attributes": 10,
         "strength": 2.0,
         "resolution_low": 0.9,
@@ -403,7 +403,7 @@ def test_the_simulated_panel_gains_and_is_marked(run):
     assert (full["delta_low"] <= full["delta"]).all()
     curve = out["sample_efficiency"].query("simulated and source == 'all'")
     assert curve["budget"].tolist() == ["32", "full"]
-    # Some 300 labels a source and 10 attributes: the ranking is found, and little is left to be gained.
+    # Some 900 labels a source and 10 attributes: the ranking is found, and little is left to be gained.
     recovery = out["reweighting_recovery"]
     assert len(recovery) == 6
     assert (recovery["spearman"] >= 0.9).all()

@@ -15,6 +15,7 @@ from judge_calibration.adapt.sft.examples import (
     choose_pairs,
     render,
     shared_beginning,
+    shared_with_held_out,
     tokenise,
 )
 from judge_calibration.adapt.sft.naming import to_gguf_changes
@@ -43,6 +44,7 @@ def pairs():
             "response_a": [f"Yes {i}" + " very much" * i for i in range(12)],
             "response_b": [f"No {i}" for i in range(12)],
             "reference_label": ["A", "B", "A", "A", "B", "TIE", "B", "A", "A", "B", "A", "B"],
+            "content_hash": [f"h{i}" for i in range(12)],
         }
     )
 
@@ -130,6 +132,29 @@ class TestChoosing:
         assert render(again, JudgeSpec.model_validate(JUDGE), "salt") == clean
 
 
+class TestSharedWithHeldOut:
+    def test_a_question_of_two_sources_is_not_on_both_sides(self, pairs):
+        other = pairs.assign(source="t", pair_id="t" + pairs["pair_id"], content_hash="t" + pairs["pair_id"])
+        other["split"] = ["test"] * 2 + ["train"] * 10
+        both = pd.concat([pairs, other], ignore_index=True)
+        # t holds out the questions of p0 and p1; s those of p8 to p11.
+        assert shared_with_held_out(both) == {"p0", "p1", "tp8", "tp9", "tp10", "tp11"}
+
+    def test_case_and_spaces_do_not_tell_questions_apart(self, pairs):
+        pairs.loc[11, "question"] = " question  0?\n"
+        assert shared_with_held_out(pairs) == {"p0"}
+
+    def test_without_questions_what_is_shown_counts(self, pairs):
+        pairs.loc[[0, 1, 10, 11], "question"] = ["", None, " ", None]
+        assert shared_with_held_out(pairs) == set()
+        pairs.loc[11, "content_hash"] = "h1"
+        assert shared_with_held_out(pairs) == {"p1"}
+        assert shared_with_held_out(pairs.assign(content_hash=None)) == set()
+
+    def test_pairs_that_are_apart_stay(self, pairs):
+        assert shared_with_held_out(pairs) == set()
+
+
 class TestTheCap:
     def test_a_pair_over_it_is_left_out_whole_and_nothing_is_cut(self, pairs):
         prompts = render(pairs.head(8), JudgeSpec.model_validate(JUDGE), "salt")
@@ -210,9 +235,22 @@ class TestOptions:
         with pytest.raises(ValueError, match="the protocol direct alone"):
             options(judge={**JUDGE, "protocols": ["json_cot"]})
 
-    def test_two_equal_runs(self):
-        with pytest.raises(ValueError, match="two runs have the same"):
-            options(runs=[{"source": "s"}, {"source": "s"}])
+    @pytest.mark.parametrize(
+        "second", [{}, {"seed": 2}, {"manipulations": ["citation"]}, {"recipe": {"epochs": 1}}]
+    )
+    def test_one_adapter_a_source_budget_and_ranking(self, second):
+        """Tables would average two of them into one row."""
+        runs = [{"source": "t"}, {"source": "s"}, {"source": "s", **second}]
+        with pytest.raises(
+            ValueError, match="runs 1, 2 are all of source s, budget 32, resample 0.*`resample`"
+        ):
+            options(runs=runs)
+
+    def test_other_sources_budgets_and_rankings_are_other_runs(self):
+        runs = [{"source": "s"}, {"source": "s", "budget": 4}, {"source": "s", "resample": 1}, {}]
+        assert len(options(runs=runs).runs) == 4
+        with pytest.raises(ValueError, match="runs 3, 4 are all of source all"):
+            options(runs=[*runs, {"source": None}])
 
     def test_an_adapter_is_not_trained_upon(self):
         judge = {**JUDGE, "transport": {"embedded": {"adapter": "x.gguf"}}}
@@ -229,7 +267,7 @@ def pretend(sft, run, seed, examples, checkpoint, name):
     """A trainer that trains nothing: the matrices say which run it was."""
     module = "model.layers.0.self_attn.v_proj"
     down, up = {module: np.full((2, 8), seed)}, {module: np.full((4, 2), len(examples))}
-    return Trained(down, up, [Epoch(1, 3, 0.7, 0.5, 1.0), Epoch(2, 6, 0.6, 0.75, 1.0)])
+    return Trained(down, up, [Epoch(1, 3, 0.7, 0.5, 1.5), Epoch(2, 6, 0.6, 0.75)])
 
 
 class TestTrainedJudges:
@@ -263,6 +301,33 @@ class TestTrainedJudges:
         assert log["epoch"].tolist() == [1, 2]
         assert (log["pairs"] + log["pairs_over_cap"]).tolist() == [7, 7]
         assert log["seed"].tolist() == [5, 5]
+        assert log["pairs_held_out_elsewhere"].tolist() == [0, 0]
+        # An epoch of an old checkpoint does not say how long it took.
+        assert log["seconds"].fillna(-1).tolist() == [1.5, -1]
+
+    def test_a_pair_whose_question_is_held_out_elsewhere_is_left_out_and_counted(
+        self, pairs, subsets, small_weights, tmp_path, caplog
+    ):
+        alone = self.collected(pairs, subsets, small_weights, tmp_path / "alone", runs=[{"budget": "full"}])
+        other = pairs.tail(4).assign(source="t", pair_id=[f"t{i}" for i in range(4)], content_hash="t")
+        other["question"] = ["Question 0?", "QUESTION 1?", "Something else?", "Question 5?"]
+        both = pd.concat([pairs, other], ignore_index=True)
+        caplog.set_level("INFO")
+        for source in (None, "s"):
+            runs = [{"source": source, "budget": "full"}]
+            made = self.collected(both, training_subsets(both, (4,)), small_weights, tmp_path, runs=runs)
+            log = made.sft_training_log
+            # Question 5 is a tie: it was no training pair before.
+            assert log[["pairs", "pairs_held_out_elsewhere"]].to_numpy().tolist() == [[5, 2]] * 2
+            assert "2 more whose question is held out elsewhere" in caplog.text
+        assert alone.sft_training_log["pairs"].tolist() == [7, 7]
+
+    def test_nothing_left_to_train_on_says_why(self, pairs, subsets, small_weights, tmp_path):
+        pairs["question"] = "Which is better?"
+        with pytest.raises(
+            TrainingDataError, match=r"All 4 training pairs of s have a question.*\n.*base_id"
+        ):
+            self.collected(pairs, subsets, small_weights, tmp_path)
 
     def test_the_same_training_gives_the_same_artifacts(self, pairs, subsets, small_weights, tmp_path):
         first = self.collected(pairs, subsets, small_weights, tmp_path)
@@ -290,12 +355,15 @@ class TestTrainedJudges:
         assert (
             len({key(), key(recipe={"epochs": 7}), key(runs=[{"source": "s", "budget": 4, "seed": 1}])}) == 3
         )
+        # Held-out pairs that share nothing leave a key as it is.
+        alone = pairs[pairs["split"] == "train"]
+        planned = sft_run.plan_runs(alone, subsets, 5, options(), Words())[0]
+        assert sft_run.training_key(planned, options(), small_weights) == key()
 
-    def test_runs_with_other_seeds_have_other_names(self, pairs, subsets, small_weights, tmp_path):
-        runs = [{"source": "s", "budget": 4, "seed": seed} for seed in (1, 2)]
-        made = self.collected(pairs, subsets, small_weights, tmp_path, runs=runs)
-        names = [one["judge"]["judge_id"] for one in made.sft_judges]
-        assert names == ["small", "small+sft-s-4-r0-s1", "small+sft-s-4-r0-s2"]
+    def test_what_was_used_and_not_what_was_asked_for_decides_whether_a_run_goes_on(self):
+        recipe = RecipeOptions(precision="float32")
+        places = {sft_run.rounding_of(recipe, *used) for used in (("cpu", 1), ("cpu", 2), ("cuda", 2))}
+        assert places == {"float32-cpu-1", "float32-cpu-2", "float32-cuda-2"}
 
 
 class TestTheNode:

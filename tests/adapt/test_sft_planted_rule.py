@@ -41,7 +41,7 @@ JUDGE = {
 @pytest.fixture(scope="module")
 def planted(project_path):
     pairs = pd.read_csv(project_path / SHIPPED)
-    return pairs.assign(split=assign_split(pairs), manipulation=None)
+    return pairs.assign(split=assign_split(pairs), manipulation=None, content_hash=pairs["pair_id"])
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import os
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -136,8 +137,27 @@ class TestTraining:
         monkeypatch.setattr(training, "_step", step)
         resumed = train(fresh(model), examples(), RECIPE, 1, tmp_path / "state", False)
         assert same(whole, resumed)
+        # A finished run says again what it took, to the bit.
+        again = train(fresh(model), examples(), RECIPE, 1, tmp_path / "state", False)
+        assert again.epochs == resumed.epochs
+        assert all(epoch.seconds > 0 for epoch in again.epochs)
         assert [epoch.loss for epoch in resumed.epochs] == [epoch.loss for epoch in whole.epochs]
         assert [one.name for one in (tmp_path / "state").glob("*.pt")] == ["epoch-0004.pt"]
+
+    def test_a_checkpoint_without_seconds_is_taken_up(self, model, tmp_path, monkeypatch):
+        from judge_calibration.adapt.sft import training
+
+        keep = training._keep
+
+        def as_before(folder, weights, optimiser, history):
+            kept = [SimpleNamespace(**{k: v for k, v in vars(e).items() if k != "seconds"}) for e in history]
+            keep(folder, weights, optimiser, kept)
+
+        monkeypatch.setattr(training, "_keep", as_before)
+        whole = train(fresh(model), examples(), RECIPE, 1, tmp_path / "state", False)
+        again = train(fresh(model), examples(), RECIPE, 1, tmp_path / "state", False)
+        assert same(whole, again)
+        assert all(np.isnan(epoch.seconds) for epoch in again.epochs)
 
     def test_a_damaged_checkpoint_is_not_used(self, model, tmp_path):
         whole = train(fresh(model), examples(), RECIPE, 1, tmp_path / "state", False)
@@ -202,6 +222,7 @@ def pairs():
             "question": [f"Question {i}?" for _, i in rows],
             "response_a": [f"Yes {i}" for _, i in rows],
             "response_b": [f"No {i}" for _, i in rows],
+            "content_hash": [f"{source}-{i}" for source, i in rows],
             "reference_label": ["A" if rows[i][0] == "one class" else labels[i] for i in range(len(rows))],
         }
     )
@@ -258,11 +279,6 @@ class TestLeaks:
         poisoned.loc[test, "response_a"] = "Poison."
         assert self.adapter(poisoned, tmp_path / "texts") == clean
         assert self.adapter(pairs[~test].reset_index(drop=True), tmp_path / "none") == clean
-
-    def test_labels_of_people_change_no_adapter(self, pairs, tmp_path):
-        clean = self.adapter(pairs, tmp_path / "clean")
-        people = pairs.assign(label="B", adjudicated_label="B", human_label="TIE")
-        assert self.adapter(people, tmp_path / "people") == clean
 
     def test_a_training_label_does_change_it(self, pairs, tmp_path):
         other = pairs.copy()

@@ -194,6 +194,14 @@ def test_training_says_what_was_left_out_and_planted_rules_stand_apart():
     assert "50 % to 100 %" in shown["training-table"]
     assert "rule" not in shown["training-table"]
     assert "j+sft-rule" in shown["simulated-training-table"]
+    # A log of before has no seconds, and nothing was held out elsewhere.
+    assert "held out elsewhere" not in shown["training-table"]
+    more = log.assign(seconds=[70.0, 50.0, 9.4], pairs_held_out_elsewhere=[3, 3, 0])
+    section = adaptation_section({"adaptation_table": both, "sft_training_log": more})
+    tables = {block.id: block for block in section.blocks if isinstance(block, TableBlock)}
+    (row,) = tables["training-table"].shown.to_dict("records")
+    assert (row["Time"], row["Left out, held out elsewhere"]) == ("2.0 min", "3")
+    assert "9 s" in texts(tables["simulated-training-table"])
 
 
 def test_one_pass_has_one_loss_and_a_null_result_says_what_would_have_been_found():

@@ -62,7 +62,7 @@ class TrainingRun(Options):
     resample: int = Field(default=0, ge=0)
     """Which ranking; 0 is the frozen one of the main table."""
     seed: int | None = Field(default=None, ge=0)
-    """Null: the seed of the adaptation and the resample."""
+    """Null: the seed of the adaptation plus the resample."""
     manipulations: tuple[str, ...] = ()
     """Only these, in the order of the ranking: it is then not the subset of other methods. Empty: all."""
     token_cap: int | None = Field(default=None, ge=16)
@@ -110,7 +110,23 @@ class SftOptions(Options):
             raise ValueError(
                 f"judge {self.judge.judge_id} already has an adapter; train the judge without one"
             )
-        keys = [(run.source, run.budget, run.resample, run.seed, run.manipulations) for run in self.runs]
-        if len(set(keys)) != len(keys):
-            raise ValueError("two runs have the same source, budget, resample, seed and manipulations")
+        return self
+
+    @model_validator(mode="after")
+    def _one_adapter_a_place(self) -> SftOptions:
+        # Tables name an adapter by these three alone: others of the same name would be averaged with it.
+        found: dict[tuple[str, int | str, int], list[int]] = {}
+        for number, run in enumerate(self.runs):
+            found.setdefault((run.source or "all", run.budget, run.resample), []).append(number)
+        alike = [
+            f"runs {', '.join(map(str, numbers))} are all of source {source}, budget {budget}, resample {resample}"
+            for (source, budget, resample), numbers in found.items()
+            if len(numbers) > 1
+        ]
+        if alike:
+            raise ValueError(
+                f"{'; '.join(alike)} (runs are counted from 0), and one environment holds one adapter a source, "
+                "budget and ranking: use `resample` for another ranking with a seed of its own, and another "
+                "environment for another seed, recipe or other manipulations"
+            )
         return self

@@ -541,20 +541,24 @@ def _training(tables: Tables, simulated: bool) -> list[Block]:
         return []
     log = log[log["source"].str.startswith("SIMULATED") == simulated]
     rows = []
+    some_elsewhere = "pairs_held_out_elsewhere" in log and bool(log["pairs_held_out_elsewhere"].any())
     for judge, part in log.groupby("judge_id", sort=False):
         passes = part.sort_values("epoch").to_dict("records")
         last = passes[-1]
         ends = [passes[0], last] if len(passes) > 1 else [last]
+        elsewhere = int(last.get("pairs_held_out_elsewhere", 0))
         rows.append(
             {
                 "Judge": str(judge),
                 "Source": source_name(last["source"]),
                 "Pairs": str(last["pairs"]),
                 "Left out, above the cap": f"{last['pairs_over_cap']} (cap {last['token_cap']:,} tokens)",
+                **({"Left out, held out elsewhere": str(elsewhere)} if some_elsewhere else {}),
                 "Longest prompt": f"{last['longest_prompt']:,} tokens",
                 "Passes": str(last["epoch"]),
                 "Loss, first to last pass": " to ".join(f"{one['loss']:.3f}" for one in ends),
                 "Training prompts right": " to ".join(percent(one["train_accuracy"], 0) for one in ends),
+                "Time": _time([one.get("seconds") for one in passes]),
                 "Adapter": str(last["adapter_sha256"])[:12],
             }
         )
@@ -562,9 +566,20 @@ def _training(tables: Tables, simulated: bool) -> list[Block]:
         return []
     note = (
         "Loss: cross-entropy of the verdict token in nats, where .693 is a coin; right: more probable than "
-        "the other label. Both as seen while training. A pair above the cap is left out whole, never cut."
+        "the other label. Both as seen while training. A pair above the cap is left out whole, never cut. "
+        "Time: of all passes, on the machine that trained."
     )
+    if some_elsewhere:
+        note += " Held out elsewhere: a held-out pair, of whatever source, has the same question."
     return [_table("training-table", "What fine-tuning learned from", note, rows, log)]
+
+
+def _time(seconds: Sequence[Any]) -> str:
+    """Return the sum of some seconds in minutes, or a dash where one of them is not known."""
+    if any(is_missing(value) for value in seconds):
+        return "–"
+    total = sum(map(float, seconds))
+    return f"{total / 60:,.1f} min" if total >= 60 else f"{total:.0f} s"
 
 
 def _recovery(tables: Tables) -> list[Block]:

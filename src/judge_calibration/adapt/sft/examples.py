@@ -17,6 +17,7 @@ from judge_calibration.errors import JudgeCalibrationError, OptionsError, Proble
 from judge_calibration.judges.planning import plan_calls
 from judge_calibration.options.judging import JudgeSpec, JudgingOptions, SourceAccess
 from judge_calibration.options.sft import TrainingRun
+from judge_calibration.sources.identity import question_cluster
 
 
 class TrainingDataError(JudgeCalibrationError):
@@ -123,6 +124,32 @@ def choose_pairs(pairs: pd.DataFrame, subsets: pd.DataFrame, run: TrainingRun) -
         )
     # One class alone is no fault here: every pair is trained on in both orders, so both labels are seen.
     return chosen
+
+
+def shared_with_held_out(pairs: pd.DataFrame) -> frozenset[str]:
+    """Return the training pairs that show what a held-out pair of any source shows as well.
+
+    The split goes by source and base task, so one question under two names may be on both sides. It counts as
+    the same where it differs in case, spaces or Unicode form only; pairs without a question by what their
+    judges are shown.
+
+    Parameters
+    ----------
+    pairs : pandas.DataFrame
+        With pair_id, split, question, content_hash.
+
+    Returns
+    -------
+    frozenset of str
+        Their pair_id.
+    """
+    asked = pairs["question"].fillna("")
+    questions = asked.map(question_cluster).where(asked.str.strip() != "")
+    held_out = pairs["split"] == "test"
+    both = pd.Series(False, index=pairs.index)
+    for shown in (questions, pairs["content_hash"]):
+        both |= shown.notna() & shown.isin(shown[held_out].dropna())
+    return frozenset(pairs.loc[both & (pairs["split"] == "train"), "pair_id"])
 
 
 def render(

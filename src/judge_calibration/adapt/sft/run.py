@@ -13,9 +13,11 @@ import pandas as pd
 from judge_calibration.adapt.sft.examples import (
     Example,
     Tokens,
+    TrainingDataError,
     as_rows,
     choose_pairs,
     render,
+    shared_with_held_out,
     tokenise,
 )
 from judge_calibration.adapt.sft.naming import to_gguf_changes
@@ -32,7 +34,7 @@ from judge_calibration.judges.embedded.adapters import adapter_bytes
 from judge_calibration.judges.embedded.runtime import Tokenizer
 from judge_calibration.judges.embedded.weights import Weights
 from judge_calibration.options.adaptation import AdaptationOptions
-from judge_calibration.options.sft import SftOptions, TrainingRun
+from judge_calibration.options.sft import RecipeOptions, SftOptions, TrainingRun
 from judge_calibration.runs import files
 from judge_calibration.text import sha256_of
 
@@ -50,6 +52,7 @@ LOG_COLUMNS = {
     "train_accuracy": "float64",
     "pairs": "int64",
     "pairs_over_cap": "int64",
+    "pairs_held_out_elsewhere": "int64",
     "token_cap": "int64",
     "longest_prompt": "int64",
     "prompt_tokens": "int64",
@@ -58,6 +61,7 @@ LOG_COLUMNS = {
     "rank": "int64",
     "layers": "Int64",
     "precision": "str",
+    "seconds": "float64",
     "adapter_sha256": "str",
 }
 """Columns of the training log and their types."""
@@ -77,7 +81,9 @@ class TrainedJudges(NamedTuple):
         source, base, judge (fields of JudgeSpec). Empty where nothing is trained.
     sft_training_log : pandas.DataFrame
         One row a run and epoch; columns `LOG_COLUMNS`. `loss` is the mean cross-entropy of the verdict token
-        in nats, `train_accuracy` a share in [0, 1]; both are taken before each prompt's step.
+        in nats, `train_accuracy` a share in [0, 1]; both are taken before each prompt's step. `seconds` of
+        wall time depend on the machine and on what else it does; a finished run that is taken up again
+        reports those of its training, and NaN where its checkpoint lacks them.
     sft_adapters : dict of str to (str or bytes)
         The adapters by file name, and a README.
     """
@@ -96,6 +102,7 @@ class _Planned:
     seed: int
     examples: list[Example]
     over_cap: list[str]
+    held_out_elsewhere: int
     longest: int
     cap: int
 
@@ -179,47 +186,51 @@ def train_judges(
 def plan_runs(
     pairs: pd.DataFrame, subsets: pd.DataFrame, seed: int, sft: SftOptions, tokens: Tokens
 ) -> list[_Planned]:
-    """Render and tokenise the examples of every run, and say what was over the cap. Needs no torch."""
+    """Render and tokenise the examples of every run, and say what was left out. Needs no torch."""
     planned = []
+    shared = shared_with_held_out(pairs)
     for run in sft.runs:
-        chosen = choose_pairs(pairs, subsets, run)
+        every = choose_pairs(pairs, subsets, run)
+        chosen = every[~every["pair_id"].isin(shared)]
+        if chosen.empty:
+            raise TrainingDataError(
+                f"All {len(every)} training pairs of {run.source or 'all sources'} have a question that is "
+                "held out as well, under another base task or source.",
+                "give pairs with one question one base_id and one source, so that they are on one side",
+            )
         # The verdict needs room as well.
         cap = min(
             run.token_cap or sft.judge.transport.embedded.context, sft.judge.transport.embedded.context - 4
         )
         found = tokenise(render(chosen, sft.judge, sft.marker_salt, sft.source_access), tokens, cap)
-        name = run_name(sft, run, seed)
+        name = run_name(sft.judge.judge_id, run)
+        elsewhere = len(every) - len(chosen)
         logger.info(
-            "%s: %d of %d training pairs fit %d tokens (longest prompt %d); %d left out whole.",
+            "%s: %d of %d training pairs fit %d tokens (longest prompt %d); %d left out whole%s.",
             name,
             len(found.examples) // 2,
             len(chosen),
             cap,
             found.longest,
             len(found.over_cap),
+            f", and {elsewhere} more whose question is held out elsewhere" if elsewhere else "",
         )
         own = seed + run.resample if run.seed is None else run.seed
-        planned.append(_Planned(run, name, own, found.examples, found.over_cap, found.longest, cap))
+        planned.append(
+            _Planned(run, name, own, found.examples, found.over_cap, elsewhere, found.longest, cap)
+        )
     return planned
 
 
-def run_name(sft: SftOptions, run: TrainingRun, seed: int) -> str:
+def run_name(judge_id: str, run: TrainingRun) -> str:
     """Return the judge_id of the judge that a run makes.
 
-    Runs that differ in more than source, budget and ranking have the seed, and then a part of their hash, in
-    the name.
+    Examples
+    --------
+    >>> run_name("small", TrainingRun(source="mine", budget=64))
+    'small+sft-mine-64-r0'
     """
-    name = f"{sft.judge.judge_id}+sft-{run.source or 'all'}-{run.budget}-r{run.resample}"
-    alike = [
-        one
-        for one in sft.runs
-        if (one.source, one.budget, one.resample) == (run.source, run.budget, run.resample)
-    ]
-    if len(alike) > 1:
-        name += f"-s{seed + run.resample if run.seed is None else run.seed}"
-        if len({one.seed for one in alike}) < len(alike):
-            name += f"-{sha256_of(run.model_dump(mode='json'))[:6]}"
-    return name
+    return f"{judge_id}+sft-{run.source or 'all'}-{run.budget}-r{run.resample}"
 
 
 def collect(planned: list[_Planned], sft: SftOptions, weights: Weights, trainer: Trainer) -> TrainedJudges:
@@ -277,6 +288,7 @@ def collect(planned: list[_Planned], sft: SftOptions, weights: Weights, trainer:
                     "train_accuracy": epoch.accuracy,
                     "pairs": len(one.examples) // 2,
                     "pairs_over_cap": len(one.over_cap),
+                    "pairs_held_out_elsewhere": one.held_out_elsewhere,
                     "token_cap": one.cap,
                     "longest_prompt": one.longest,
                     "prompt_tokens": sum(len(example.tokens) for example in one.examples),
@@ -285,6 +297,7 @@ def collect(planned: list[_Planned], sft: SftOptions, weights: Weights, trainer:
                     "rank": recipe.rank,
                     "layers": recipe.layers,
                     "precision": trained.precision,
+                    "seconds": epoch.seconds,
                     "adapter_sha256": digest,
                 }
             )
@@ -296,9 +309,10 @@ def _log(rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def training_key(planned: _Planned, sft: SftOptions, weights: Weights) -> str:
-    """Return the name of a run's checkpoints: a hash of all that makes its adapter what it is.
+    """Return the name of a run's checkpoints: a hash of all that is asked for and makes its adapter.
 
-    A run that was killed finds its own checkpoint again, and no other run does.
+    A run that was killed finds its own checkpoint again, and no other run does. What the machine made of it
+    is in the folder below (:func:`rounding_of`).
     """
     recipe = planned.run.recipe or sft.recipe
     return sha256_of(
@@ -350,7 +364,8 @@ def _with_torch(sft: SftOptions, weights: Weights) -> Trainer:
     from judge_calibration.judges.embedded.runtime import cores
 
     check_architecture(weights)
-    torch.set_num_threads(sft.threads or cores())
+    threads = sft.threads or cores()
+    torch.set_num_threads(threads)
     device = device_of(sft.device)
 
     def one_run(
@@ -358,9 +373,21 @@ def _with_torch(sft: SftOptions, weights: Weights) -> Trainer:
     ) -> Trained:
         model = load_base(weights, Path(sft.folder) / "base", device)
         recipe = run.recipe or sft.recipe
-        # Another precision is another training.
-        return train(
-            model, examples, recipe, seed, checkpoint / precision_of(recipe, device), sft.progress, name
-        )
+        state = checkpoint / rounding_of(recipe, device, threads)
+        return train(model, examples, recipe, seed, state, sft.progress, name)
 
     return one_run
+
+
+def rounding_of(recipe: RecipeOptions, device: str, threads: int) -> str:
+    """Return the folder of a run's checkpoints, in that of :func:`training_key`: what decides how it rounds.
+
+    With another precision, device or number of threads the same training comes to another adapter, so it
+    does not go on from these checkpoints. The parameters may say ``auto``; this is what was really used.
+
+    Examples
+    --------
+    >>> rounding_of(RecipeOptions(precision="bfloat16"), "cpu", 2)
+    'bfloat16-cpu-2'
+    """
+    return f"{precision_of(recipe, device)}-{device}-{threads}"

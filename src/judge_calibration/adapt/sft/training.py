@@ -52,14 +52,14 @@ class Epoch:
     accuracy : float
         Share in [0, 1] of training prompts whose right label was more probable than the other, likewise.
     seconds : float
-        Wall time; no part of any artifact.
+        Wall time, of the attempt that ended it; NaN where an old checkpoint does not say.
     """
 
     epoch: int
     steps: int
     loss: float
     accuracy: float
-    seconds: float
+    seconds: float = float("nan")
 
 
 @dataclass(frozen=True)

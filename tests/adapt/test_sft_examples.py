@@ -241,9 +241,8 @@ class TestOptions:
     def test_one_adapter_a_source_budget_and_ranking(self, second):
         """Tables would average two of them into one row."""
         runs = [{"source": "t"}, {"source": "s"}, {"source": "s", **second}]
-        with pytest.raises(
-            ValueError, match="runs 1, 2 are all of source s, budget 32, resample 0.*`resample`"
-        ):
+        told = r"runs 1, 2 are all of source s, budget 32, resample 0 .* use `resample`"
+        with pytest.raises(ValueError, match=told):
             options(runs=runs)
 
     def test_other_sources_budgets_and_rankings_are_other_runs(self):

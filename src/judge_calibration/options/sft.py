@@ -119,13 +119,14 @@ class SftOptions(Options):
         for number, run in enumerate(self.runs):
             found.setdefault((run.source or "all", run.budget, run.resample), []).append(number)
         alike = [
-            f"runs {', '.join(map(str, numbers))} are all of source {source}, budget {budget}, resample {resample}"
+            f"runs {', '.join(map(str, numbers))} are all of source {source}, budget {budget}, "
+            f"resample {resample}"
             for (source, budget, resample), numbers in found.items()
             if len(numbers) > 1
         ]
         if alike:
             raise ValueError(
-                f"{'; '.join(alike)} (runs are counted from 0), and one environment holds one adapter a source, "
+                f"{'; '.join(alike)} (counted from 0), and one environment holds one adapter a source, "
                 "budget and ranking: use `resample` for another ranking with a seed of its own, and another "
                 "environment for another seed, recipe or other manipulations"
             )

@@ -13,19 +13,24 @@ from kedro.runner import SequentialRunner
 
 from judge_calibration import schemas
 from judge_calibration.adapt.before_after import JOINT
+from judge_calibration.adapt.sft.examples import choose_pairs, render
 from judge_calibration.adapt.sft.run import LOG_COLUMNS, TrainedJudges
 from judge_calibration.adapt.sft.training import TrainingError
 from judge_calibration.adapt.split import assign_split
 from judge_calibration.errors import OptionsError
 from judge_calibration.options.adaptation import AdaptationOptions
+from judge_calibration.options.annotation import AnnotationOptions
 from judge_calibration.options.attributes import AttributesOptions
 from judge_calibration.options.data_prep import DataPrepOptions
 from judge_calibration.options.judging import JudgingOptions
 from judge_calibration.options.reporting import ReportingOptions
+from judge_calibration.options.sft import TrainingRun
 from judge_calibration.pipeline_registry import register_pipelines
 from judge_calibration.pipelines.adaptation.nodes import draw_held_out
 from judge_calibration.pipelines.adaptation.pipeline import create_pipeline
 from judge_calibration.pipelines.adaptation.rubric_nodes import _judge, adapted_judges
+from judge_calibration.pipelines.annotation import pipeline as annotation
+from judge_calibration.pipelines.data_prep import pipeline as data_prep
 from judge_calibration.pipelines.data_prep.nodes import draw_judged_pairs
 
 ATTRIBUTES = ("depth", "conciseness", "formality")
@@ -95,7 +100,8 @@ def run(tmp_path: Path, project_path: Path):
     inventory = yaml.safe_load((project_path / "data/01_raw/attributes/inventory.yml").read_text("utf-8"))
     attributes = {"judging": {"judges": [judging_options().judges[0].model_dump()]}}
 
-    def start(pairs, reads=None, options=None, judging=None):
+    def start(pairs, reads=None, options=None, judging=None, before=None, **more):
+        """Run the adaptation, of given pairs or after the pipeline `before` that makes them of `more`."""
         judging = judging or judging_options()
         inputs = {
             "pairs": pairs,
@@ -113,6 +119,11 @@ def run(tmp_path: Path, project_path: Path):
             "params:reporting": ReportingOptions.model_validate({"intervals": {"resamples": 300}}),
         }
         pipeline = create_pipeline()
+        if before is not None:
+            pipeline += before
+        inputs = {
+            name: value for name, value in (inputs | more).items() if name not in pipeline.all_outputs()
+        }
         catalog = DataCatalog({name: MemoryDataset(value) for name, value in inputs.items()})
         kept = {}
 
@@ -178,6 +189,19 @@ def test_the_rubric_is_in_the_prompt_and_is_another_instrument(run):
     assert out["rubric_diagnostics"]["same_direction"].eq(1.0).all()
 
 
+def changed(before, after):
+    """Return the names of the trained artifacts that are not the same."""
+    return [
+        name
+        for name in TRAINED
+        if not (
+            before[name].equals(after[name])
+            if isinstance(before[name], pd.DataFrame)
+            else before[name] == after[name]
+        )
+    ]
+
+
 def test_held_out_labels_reach_no_trained_artifact(run):
     pairs = make_pairs()
     reads = make_reads(pairs)
@@ -185,11 +209,7 @@ def test_held_out_labels_reach_no_trained_artifact(run):
     test = poisoned["split"] == "test"
     poisoned.loc[test, "reference_label"] = poisoned.loc[test, "reference_label"].map({"A": "B", "B": "A"})
     clean, dirty = run(pairs, reads), run(poisoned, reads)
-    for name in TRAINED:
-        if isinstance(clean[name], pd.DataFrame):
-            pd.testing.assert_frame_equal(clean[name], dirty[name])
-        else:
-            assert clean[name] == dirty[name], name
+    assert changed(clean, dirty) == []
     columns = ["judge_id", "source", "budget", "attribute", "coefficient", "low", "high"]
     pd.testing.assert_frame_equal(
         clean["reweighting_coefficients"][columns], dirty["reweighting_coefficients"][columns]
@@ -207,6 +227,65 @@ def test_poisoned_training_labels_do_change_what_is_trained(run):
         {"A": "B", "B": "A", "TIE": "TIE"}
     )
     assert run(pairs, reads)["rubrics"] != run(other, reads)["rubrics"]
+
+
+def test_labels_by_people_change_nothing_that_is_trained(run, tmp_path, monkeypatch):
+    """From the files on: pairs and people's labels are read by one node, and both go on from there."""
+    pairs = make_pairs()
+    reads = make_reads(pairs)
+    columns = ["pair_id", "base_id", "source", "question", "response_a", "response_b", "reference_label"]
+    before = data_prep.create_pipeline() + annotation.create_pipeline().to_outputs(
+        "labels", "adjudicated_labels", "labelling_frame"
+    )
+    turned = {"A": "B", "B": "A", "TIE": "TIE"}
+    seen = []
+
+    def prompts(pairs, splits, training_subsets, training_environment, options):
+        run_of_all = TrainingRun(source=None, budget="full")
+        chosen = choose_pairs(pairs, training_subsets, run_of_all)
+        seen.append(render(chosen, judging_options().judges[0], "salt"))
+        return TrainedJudges([], pd.DataFrame(columns=list(LOG_COLUMNS)).astype(LOG_COLUMNS), {})
+
+    monkeypatch.setattr("judge_calibration.pipelines.adaptation.pipeline.train_judges", prompts)
+
+    def started(references, said):
+        files = {"pairs.csv": pairs.assign(reference_label=references)[columns]}
+        people = pd.concat([pairs.assign(annotator_id=name, label=said) for name in ("ann", "bob", "cy")])
+        files["labels.csv"] = people[["pair_id", "annotator_id", "label"]]
+        for name, frame in files.items():
+            frame.to_csv(tmp_path / name, index=False)
+        prepared = {
+            "use_bank": False,
+            "pair_files": [
+                {"path": str(tmp_path / "pairs.csv"), "layout": "pairs", "set": {"reference_kind": "human"}}
+            ],
+            "label_files": [{"path": str(tmp_path / "labels.csv"), "layout": "labels"}],
+            "judged": {"size": None},
+        }
+        annotators = [{"code": f"annotator_{number}"} for number in range(3)]
+        more = {
+            "pair_bank": {},
+            "annotation_secret": "",
+            "params:data_prep": DataPrepOptions.model_validate(prepared),
+            "params:annotation": AnnotationOptions.model_validate(
+                {"annotators": annotators, "draw": {"mode": "pairs", "pairs": 10, "seed": 1}}
+            ),
+        }
+        return run(pairs, reads, before=before, **more)
+
+    own = pairs["reference_label"]
+    clean = started(own, own)
+    assert len(clean["labels"]) == 3 * len(pairs)
+    poisoned = started(own, own.map(turned))
+    assert not clean["labels"]["label"].equals(poisoned["labels"]["label"])  # the poison came in
+    assert changed(clean, poisoned) == []
+    assert seen[0] == seen[1]
+    pd.testing.assert_frame_equal(clean["reweighting_coefficients"], poisoned["reweighting_coefficients"])
+    # A file's own references of training pairs are what is learned from: they do change it.
+    train = (clean["pairs"]["split"] == "train").to_numpy()
+    other = started(own.where(~train, own.map(turned)), own)
+    assert {"rubrics", "rubric_texts"} <= set(changed(clean, other))
+    assert seen[2] != seen[0]
 
 
 def test_no_label_of_people_reaches_a_node_that_trains():

@@ -504,9 +504,9 @@ def test_a_joint_judge_stands_beside_those_of_one_source(run, monkeypatch):
     assert ("sft", JOINT) in set(zip(compared["method_1"], compared["method_2"], strict=True))
     curve = out["sample_efficiency"].query("method == @JOINT")
     assert set(curve["source"]) == {"all", "s", "t"}
-    # It is a candidate at a budget and at full, whatever reweighting does.
+    # It is a candidate beside reweighting, and on s beside that source's own.
     advice = out["adaptation_advice"].query("not simulated").set_index(["source", "n_labels"])
-    assert advice.loc[("t", 16), "n_candidates"] == 3
+    assert advice.loc[[("s", 16), ("t", 16)], "n_candidates"].tolist() == [3, 2]
 
 
 def test_the_simulated_panel_gains_and_is_marked(run):

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from judge_calibration import schemas
-from judge_calibration.adapt.before_after import changes, hits_of
+from judge_calibration.adapt.before_after import JOINT, changes, hits_of
 from judge_calibration.options.reporting import IntervalOptions, ReportingOptions
 
 OPTIONS = ReportingOptions(intervals=IntervalOptions(resamples=300))
@@ -81,8 +81,16 @@ class TestHits:
         every = pd.concat([own, other], ignore_index=True)
         both = [verdicts_of(every, {"AB": ["A"] * 5, "BA": ["A"] * 5}, m) for m in ("base", "sft")]
         assert set(hits_of(pd.concat(both), every)["pair_id"]) == set(own["pair_id"])
-        joint = both[1].assign(source="all")
-        assert set(hits_of(pd.concat([both[0], joint]), every)["pair_id"]) == set(every["pair_id"])
+
+    def test_a_judge_of_all_sources_counts_on_each_by_itself_under_a_method_of_its_own(self):
+        own, other = pairs_of(2), pairs_of(3, "injection").assign(source="bank")
+        every = pd.concat([own, other], ignore_index=True)
+        base, alone = (verdicts_of(every, {"AB": ["A"] * 5, "BA": ["A"] * 5}, m) for m in ("base", "sft"))
+        joint = alone.assign(source="all", judge_id="j+joint", verdict="B")
+        hits = hits_of(pd.concat([base, alone, joint]), every)
+        found = hits.groupby(["method", "source"])["right"].agg(["size", "mean"])
+        assert found["size"].to_dict() == {("sft", "s"): 2, (JOINT, "bank"): 3, (JOINT, "s"): 2}
+        assert found["mean"].to_dict() == {("sft", "s"): 1.0, (JOINT, "bank"): 0.0, (JOINT, "s"): 0.0}
 
     def test_a_judge_without_a_base_has_no_base_accuracy(self):
         pairs = pairs_of(2)

@@ -12,6 +12,8 @@ from kedro.io import DataCatalog, MemoryDataset
 from kedro.runner import SequentialRunner
 
 from judge_calibration import schemas
+from judge_calibration.adapt.before_after import JOINT
+from judge_calibration.adapt.sft.run import LOG_COLUMNS, TrainedJudges
 from judge_calibration.adapt.sft.training import TrainingError
 from judge_calibration.adapt.split import assign_split
 from judge_calibration.errors import OptionsError
@@ -383,6 +385,49 @@ def test_fine_tuned_judges_find_their_base_in_their_own_list():
     assert [(one["base"], one["budget"]) for one in found] == [("b", None), ("b", "32")]
     with pytest.raises(OptionsError, match="no base"):
         adapted_judges([trained], [base])
+
+
+def test_a_joint_judge_stands_beside_those_of_one_source(run, monkeypatch):
+    pairs = make_pairs(240, sources=("s", "t"))
+    spec = judging_options().judges[0].model_dump(mode="json")
+    base = {"method": "base", "budget": None, "resample": None, "source": "all", "judge": spec}
+    learned = [("s", 16, 16), ("all", 16, 30), ("all", "full", 140)]
+    judges, log = [base], []
+    for source, budget, n in learned:
+        name = f"scripted-fair+sft-{source}-{budget}"
+        judge = spec | {"judge_id": name, "model": "scripted/noise=0.0,taste=shared"}
+        run_of = {"method": "sft", "budget": budget, "resample": 0, "source": source, "judge": judge}
+        judges.append(run_of | {"base": "scripted-fair"})
+        row = dict.fromkeys(LOG_COLUMNS, 1) | {"judge_id": name, "source": source, "budget": str(budget)}
+        log.append(row | {"resample": 0, "pairs": n})
+    made = TrainedJudges(judges, pd.DataFrame(log).astype(LOG_COLUMNS), {})
+    monkeypatch.setattr(
+        "judge_calibration.pipelines.adaptation.pipeline.train_judges",
+        lambda pairs, splits, training_subsets, training_environment, options: made,
+    )
+    out = run(pairs, options=adaptation_options(rubrics=None))
+    table = out["adaptation_table"].query("not simulated").set_index(["method", "source", "budget"])
+    assert set(table.loc[JOINT].index) == {("s", "16"), ("t", "16"), ("s", "full"), ("t", "full")}
+    # What was really learned from, of all sources; 16 of each of the two were wanted.
+    assert table.loc[JOINT]["n_train"].to_dict() == {
+        ("s", "16"): 30,
+        ("t", "16"): 30,
+        ("s", "full"): 140,
+        ("t", "full"): 140,
+    }
+    fewer = table["fewer_than_budget"]
+    assert fewer[JOINT, "s", "16"]
+    assert not fewer[JOINT, "s", "full"]
+    assert not fewer["sft", "s", "16"]
+    macro = out["adaptation_macro"].query("not simulated").set_index(["method", "budget"])
+    assert macro.loc[(JOINT, "16"), ["n_cells", "n_sources"]].tolist() == [2, 2]
+    compared = out["method_comparison"].query("source == 's' and budget == '16' and not simulated")
+    assert ("sft", JOINT) in set(zip(compared["method_1"], compared["method_2"], strict=True))
+    curve = out["sample_efficiency"].query("method == @JOINT")
+    assert set(curve["source"]) == {"all", "s", "t"}
+    # It is a candidate at a budget and at full, whatever reweighting does.
+    advice = out["adaptation_advice"].query("not simulated").set_index(["source", "n_labels"])
+    assert advice.loc[("t", 16), "n_candidates"] == 3
 
 
 def test_the_simulated_panel_gains_and_is_marked(run):

@@ -17,6 +17,8 @@ from judge_calibration.metrics.rates import ratio
 from judge_calibration.options.reporting import ComparisonOptions, ReportingOptions
 
 BASE = "base"
+JOINT = "sft, joint"
+"""The method of a judge that was fine-tuned on all sources together, beside ``sft`` on one source alone."""
 SIMULATED = "SIMULATED"
 ADAPTED = ("method", "budget", "resample", "source", "base_judge")
 """Columns of the table of adapted verdicts beside those of `verdicts`; all but method null for a base."""
@@ -62,6 +64,8 @@ def hits_of(adapted_verdicts: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame
     -------
     pandas.DataFrame
         HIT_COLUMNS and resample. A verdict that is not valid, a TIE and an ABSTAIN are wrong and stay in.
+        A judge that was adapted to all sources together counts on each source by itself, with the method
+        JOINT, so that it stands beside the judge that learned from that source alone.
     """
     facts = pairs.loc[
         pairs["reference_label"].isin(("A", "B")), ["pair_id", "base_id", "reference_label", "source"]
@@ -69,6 +73,11 @@ def hits_of(adapted_verdicts: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame
     rows = adapted_verdicts[adapted_verdicts["repetition"] == 0].merge(facts, on="pair_id")
     # A judge may have been asked about controlled pairs of another source than it learned from.
     rows = rows[(rows["method"] == BASE) | (rows["source"] == ALL) | (rows["source"] == rows["_of"])]
+    # Only fine-tuning learns from all sources together.
+    joint = (rows["method"] != BASE) & (rows["source"] == ALL)
+    rows = rows.assign(
+        method=rows["method"].where(~joint, JOINT), source=rows["source"].where(~joint, rows["_of"])
+    )
     columns = [*HIT_COLUMNS, "resample"]
     if rows.empty:
         return pd.DataFrame({name: pd.Series(dtype="object") for name in columns})

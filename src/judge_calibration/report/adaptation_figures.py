@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from judge_calibration.report.figures import BLUE, GREEN, GREY, ORANGE, PALETTE, PINK, blank, interval_bars
+from judge_calibration.adapt.before_after import JOINT
+from judge_calibration.report.figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PALETTE,
+    PINK,
+    SKY,
+    blank,
+    interval_bars,
+)
 from judge_calibration.report.wording import is_missing
 
 if TYPE_CHECKING:
@@ -16,6 +27,7 @@ if TYPE_CHECKING:
 
 COLOURS = {
     "sft": BLUE,
+    JOINT: SKY,
     "rubric": ORANGE,
     "reweighting": GREEN,
     "base": GREY,
@@ -24,6 +36,7 @@ COLOURS = {
 }
 SYMBOLS = {
     "sft": "square",
+    JOINT: "square-cross",
     "rubric": "diamond",
     "reweighting": "circle",
     "base": "line-ns-open",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from judge_calibration.adapt.before_after import JOINT
 from judge_calibration.report import adaptation_figures as figures
 from judge_calibration.report.blocks import (
     Block,
@@ -63,7 +64,12 @@ _LETTERS = {"T_direct": "T", "C": "C", "phi": "phi"}
 _PLACE = ("source", "judge_id", "method", "budget")
 _PLANTED = {"weights": "weights of attributes", "coin": "nothing: references by a coin"}
 _FULL = "full"
-_METHODS = {"sft": "Fine-tuning", "rubric": "Rubric", "reweighting": "Reweighting"}
+_METHODS = {
+    "sft": "Fine-tuning",
+    JOINT: "Fine-tuning, joint",
+    "rubric": "Rubric",
+    "reweighting": "Reweighting",
+}
 
 
 def adaptation_section(tables: Tables) -> Section:
@@ -218,6 +224,8 @@ def _gains(table: pd.DataFrame, changes: pd.DataFrame | None) -> Block:
         note += (
             " T, C and phi have their intervals, and reasons where they are undefined, in the table below."
         )
+    if table["method"].eq(JOINT).any():
+        note += f" {JOINT}: one judge trained on all sources together; in brackets the pairs of all of them."
     block = _table("gain-table", "The methods side by side", note, rows, table)
     known = table[table["delta"].notna()]
     few = known.groupby(["judge_id", "source"]).ngroups <= 12
@@ -425,6 +433,8 @@ def _methods(tables: Tables) -> list[Block]:
             for row in comparison.to_dict("records")
         ]
         note = "Two methods with the same training pairs, on the held-out pairs that both judged."
+        if {JOINT} & {*comparison["method_1"], *comparison["method_2"]}:
+            note += f" {JOINT} learned from the other sources' pairs as well."
         blocks.append(_table("method-table", "Methods at equal labels", note, rows, comparison))
     costs = some(tables, "adaptation_costs")
     if costs is not None:

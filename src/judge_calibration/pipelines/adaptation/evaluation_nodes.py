@@ -11,9 +11,9 @@ import pandas as pd
 from judge_calibration.adapt.adaptation_costs import Usage, adaptation_costs, usage_of
 from judge_calibration.adapt.adaptation_notes import adaptation_notes
 from judge_calibration.adapt.advice import advise
-from judge_calibration.adapt.before_after import BASE, SIMULATED, changes, hits_of
+from judge_calibration.adapt.before_after import BASE, JOINT, SIMULATED, changes, hits_of
 from judge_calibration.adapt.gains import compare_methods, measure_gains, sample_efficiency
-from judge_calibration.adapt.held_out import of_source
+from judge_calibration.adapt.held_out import ALL, of_source
 from judge_calibration.adapt.planted_weights import weight_recovery
 from judge_calibration.adapt.reweighting_panel import prediction_hits
 from judge_calibration.options.adaptation import AdaptationOptions
@@ -55,7 +55,7 @@ def evaluate_adaptation(
     adaptation_table : pandas.DataFrame
         The matrix: method, judge_id, protocol, source, budget, n_train, n_test, accuracies, delta in points
         with its paired interval, undefined, simulated. A reweighting that could not be fitted has a row with
-        its reason.
+        its reason. The n_train of a joint judge counts the pairs of all sources; its budget is of each.
     adaptation_macro, sample_efficiency, method_comparison, adaptation_advice : pandas.DataFrame
         As in :mod:`judge_calibration.adapt.gains` and :mod:`judge_calibration.adapt.advice`.
     """
@@ -105,11 +105,18 @@ def _with_training(
         fit = known.get((row["judge_id"], row["source"], row["budget"]))
         if row["method"] == REWEIGHTING and fit is not None:
             return int(fit["n_train"])
-        if row["method"] == SFT and (row["source"], row["budget"]) in trained:
+        learned = ALL if row["method"] == JOINT else row["source"]
+        if row["method"] in (SFT, JOINT) and (learned, row["budget"]) in trained:
             # Fewer than the budget where pairs were over the cap of tokens.
-            return int(trained[row["source"], row["budget"]])
-        size = int(full.get(row["source"], 0)) if row["source"] != "all" else sum(full.values())
-        return size if row["budget"] == FULL else min(size, int(row["budget"]))
+            return int(trained[learned, row["budget"]])
+        sizes = full.values() if row["method"] == JOINT else [int(full.get(row["source"], 0))]
+        return sum(size if row["budget"] == FULL else min(size, int(row["budget"])) for size in sizes)
+
+    def wanted(row: dict[Any, Any]) -> int:
+        # A joint judge's budget is so many of each source.
+        if row["budget"] == FULL:
+            return 0
+        return int(row["budget"]) * (len(full) if row["method"] == JOINT else 1)
 
     out = table.assign(n_train=[count(row) for row in table.to_dict("records")])
     failed = fits[fits["undefined"].notna()]
@@ -118,9 +125,7 @@ def _with_training(
             ["judge_id", "source", "budget", "n_train", "n_test", "accuracy_base", "undefined", "simulated"]
         ].assign(method=REWEIGHTING)
         out = pd.concat([out, rows], ignore_index=True)
-    out["fewer_than_budget"] = [
-        budget != FULL and n < int(budget) for n, budget in zip(out["n_train"], out["budget"], strict=True)
-    ]
+    out["fewer_than_budget"] = [row["n_train"] < wanted(row) for row in out.to_dict("records")]
     columns = ["method", "judge_id", "protocol", "source", "budget", "n_train", "fewer_than_budget"]
     rest = [name for name in table.columns if name not in columns]
     return out[columns + rest].astype({"n_train": "Int64", "n_test": "Int64", "n_clusters": "Int64"})

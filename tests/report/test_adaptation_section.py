@@ -266,7 +266,7 @@ def test_a_point_above_the_labels_that_there_are_says_how_many_were_used():
     )
     section = adaptation_section({"adaptation_table": table_of(), "sample_efficiency": curves})
     (block,) = [one for one in section.blocks if getattr(one, "id", "") == "efficiency"]
-    assert block.table.shown["Labels"].tolist() == ["32", "5000\n(only 47 used)", "all\n(47)"]
+    assert block.table.shown["Labels"].tolist() == ["32\n(32)", "5000\n(only 47 used)", "all\n(47)"]
 
 
 def test_changes_and_controlled_changes_have_a_figure_each():

@@ -301,11 +301,12 @@ def _curves(curves: pd.DataFrame) -> FigureBlock:
 
 
 def _used(row: Mapping[Any, Any]) -> str:
-    """Say how many training pairs there were, where fewer than the budget."""
+    """Say how many training pairs were used, on average over the fits."""
     used = row.get("n_train")
-    if is_missing(used) or str(row["budget"]) == _FULL:
-        return "" if is_missing(used) else f"\n({used:,.0f})"
-    return f"\n(only {used:,.0f} used)" if used < int(row["budget"]) else ""
+    if is_missing(used):
+        return ""
+    fewer = str(row["budget"]) != _FULL and used < int(row["budget"])
+    return f"\n(only {used:,.0f} used)" if fewer else f"\n({used:,.0f})"
 
 
 def _matrix(table: pd.DataFrame) -> FigureBlock:

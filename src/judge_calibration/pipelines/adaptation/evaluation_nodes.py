@@ -33,8 +33,6 @@ from judge_calibration.pipelines.adaptation.rubric_nodes import adapted_judges
 
 FULL = "full"
 SFT = "sft"
-JOINT = "sft, joint"
-"""The method, at each source, of a judge that was fine-tuned on all sources together."""
 
 
 class Evaluation(NamedTuple):
@@ -78,7 +76,7 @@ def evaluate_adaptation(
     sizes = _sizes(training_subsets, simulated_panel)
     fits = reweighting_fits[reweighting_fits["resample"] == 0]
     table = _with_training(gains.table, fits, training_subsets, sft_training_log)
-    curves = _curves(real, reweighting_fits, sizes, sft_training_log)
+    curves = _curves(real, reweighting_fits, sizes, training_subsets, sft_training_log)
     comparison = compare_methods(frozen, options.bootstrap, options.seed)
     return Evaluation(
         table,
@@ -140,36 +138,39 @@ def _with_training(
     return out[columns + rest].astype({"n_train": "Int64", "n_test": "Int64", "n_clusters": "Int64"})
 
 
-def _curves(real: pd.DataFrame, fits: pd.DataFrame, sizes: pd.DataFrame, log: pd.DataFrame) -> pd.DataFrame:
+def _curves(
+    real: pd.DataFrame, fits: pd.DataFrame, sizes: pd.DataFrame, subsets: pd.DataFrame, log: pd.DataFrame
+) -> pd.DataFrame:
     """Return one row a trained judge: reweightings from their fits, others from their hits."""
     columns = ["method", "simulated", "judge_id", "source", "budget", "resample", "accuracy_base", "accuracy"]
     parts = [fits.assign(method=REWEIGHTING)[[*columns, "n_train"]]]
-    full = {str(row["source"]): int(row["train_pairs"]) for row in sizes.to_dict("records")}
+    full = dict(zip(sizes["source"], sizes["train_pairs"], strict=True))
+    # What a joint judge learned from: every source but those of the SIMULATED panel.
+    together = [int(full[str(source)]) for source in subsets["source"].unique()]
+    trained = log.groupby(["source", "budget", "resample"])["pairs"].max().to_dict()
+
+    def there(row: dict[Any, Any]) -> list[int]:
+        return together if row["method"] == JOINT else [int(full.get(row["source"], 0))]
+
+    def used(row: dict[Any, Any]) -> int:
+        learned = ALL if row["method"] == JOINT else row["source"]
+        if row["method"] in (SFT, JOINT) and (learned, row["budget"], row["resample"]) in trained:
+            return int(trained[learned, row["budget"], row["resample"]])
+        return sum(size if row["budget"] == FULL else min(size, int(row["budget"])) for size in there(row))
+
     asked = real[real["method"] != REWEIGHTING]
     if len(asked):
         keys = ["method", "simulated", "judge_id", "source", "budget", "resample"]
         means = asked.groupby(keys, dropna=False, sort=False)[["base_right", "right"]].mean().reset_index()
         means = means.rename(columns={"base_right": "accuracy_base", "right": "accuracy"})[columns]
-        trained = log.groupby(["source", "budget", "resample"])["pairs"].max().to_dict()
-        used = [_used(row, full, trained) for row in means.to_dict("records")]
-        parts.append(means.assign(n_train=used))
+        parts.append(means.assign(n_train=[used(row) for row in means.to_dict("records")]))
     out = pd.concat(parts, ignore_index=True)
-    out["all_pairs"] = [
-        budget == FULL or int(budget) >= full.get(str(source), np.inf)
-        for source, budget in zip(out["source"], out["budget"], strict=True)
-    ]
-    return out
-
-
-def _used(row: dict[Any, Any], full: dict[str, int], trained: dict[Any, int]) -> int:
-    """Return the training pairs that a rubric or a fine-tuned judge learned from."""
-    source = ALL if row["method"] == JOINT else row["source"]
-    if row["method"] in (SFT, JOINT):
-        found = trained.get((source, row["budget"], row["resample"]))
-        if found is not None:
-            return int(found)
-    size = full.get(str(row["source"]), 0)
-    return size if row["budget"] == FULL else min(size, int(row["budget"]))
+    return out.assign(
+        all_pairs=[
+            row["budget"] == FULL or all(size <= int(row["budget"]) for size in there(row))
+            for row in out.to_dict("records")
+        ]
+    )
 
 
 def compare_with_planted(

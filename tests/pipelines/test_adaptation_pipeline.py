@@ -24,7 +24,7 @@ from judge_calibration.options.data_prep import DataPrepOptions
 from judge_calibration.options.judging import JudgingOptions
 from judge_calibration.options.reporting import ReportingOptions
 from judge_calibration.pipeline_registry import register_pipelines
-from judge_calibration.pipelines.adaptation.evaluation_nodes import add_up_adaptation
+from judge_calibration.pipelines.adaptation.evaluation_nodes import _curves, add_up_adaptation
 from judge_calibration.pipelines.adaptation.nodes import draw_held_out
 from judge_calibration.pipelines.adaptation.pipeline import create_pipeline
 from judge_calibration.pipelines.adaptation.rubric_nodes import _judge, adapted_judges
@@ -446,6 +446,24 @@ def test_a_budget_above_what_there_is_says_so_and_has_no_spread(run):
     assert own["n_train"].to_dict() == {"8": 8, "5000": full, "full": full}
     assert own.loc["5000", "n_resamples"] == 2
     assert own["sd_over_resamples"].isna().to_dict() == {"8": False, "5000": True, "full": True}
+
+
+@pytest.mark.parametrize(("budget", "n", "whole"), [("8", 14, False), ("12", 18, True), ("full", 18, True)])
+def test_the_curve_of_a_judge_of_all_sources_counts_the_pairs_of_all(budget, n, whole):
+    row = {"judge_id": "b", "budget": budget, "resample": 0, "simulated": False}
+    hits = pd.DataFrame([row | {"method": "sft, joint", "source": s} for s in "st"])
+    fits = pd.DataFrame([row | {"source": "s", "accuracy_base": 0.5, "accuracy": 0.6, "n_train": 8}])
+    sizes = pd.DataFrame({"source": ["s", "t", "SIMULATED-x"], "train_pairs": [12, 6, 500]})
+    subsets = pd.DataFrame({"source": ["s", "t"]})
+    log = pd.DataFrame({"source": ["all"], "budget": ["8"], "resample": [1], "pairs": [11]})
+    curves = _curves(hits.assign(right=0.6, base_right=0.5), fits, sizes, subsets, log)
+    own = curves[curves["method"] == "sft, joint"]
+    assert own["n_train"].tolist() == [n, n]
+    assert own["all_pairs"].tolist() == [whole, whole]
+    # What the training log says counts: pairs over the cap of tokens were left out.
+    same = log.assign(resample=0, budget=budget)
+    curves = _curves(hits.assign(right=0.6, base_right=0.5), fits, sizes, subsets, same)
+    assert curves.loc[curves["method"] == "sft, joint", "n_train"].tolist() == [11, 11]
 
 
 def test_without_reads_everything_says_why(run):

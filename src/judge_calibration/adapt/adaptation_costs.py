@@ -74,8 +74,8 @@ class Usage(NamedTuple):
         """
         if not count:
             return UNKNOWN
-        whole = (self.calls, self.tokens, self.money, self.seconds)
-        return Usage(*(value / count for value in whole), reason=self.reason)
+        calls, tokens, money, seconds = (value / count for value in self[:4])
+        return Usage(calls, tokens, money, seconds, self.reason)
 
 
 NOTHING = Usage(0.0, 0.0, 0.0, 0.0)

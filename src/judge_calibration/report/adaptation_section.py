@@ -302,7 +302,7 @@ def _curves(curves: pd.DataFrame) -> FigureBlock:
 
 def _used(row: Mapping[Any, Any]) -> str:
     """Say how many training pairs were used, on average over the fits."""
-    used = row.get("n_train")
+    used: Any = row.get("n_train")
     if is_missing(used):
         return ""
     fewer = str(row["budget"]) != _FULL and used < int(row["budget"])

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judge_calibration.adapt.adaptation_costs import Usage, adaptation_costs, usage_of
+from judge_calibration.adapt.adaptation_costs import Usage, adaptation_costs, usage_of, with_seconds
 from judge_calibration.adapt.advice import NONE_EARNED, advise
 from judge_calibration.adapt.gains import compare_methods, detectable_gain, measure_gains, sample_efficiency
 from judge_calibration.metrics.bootstrap import cluster_bootstrap
@@ -235,12 +235,17 @@ def test_the_spread_is_over_resample_means():
             "resample": [0, 0, 1, 1],
             "accuracy_base": 0.5,
             "accuracy": [0.6, 0.8, 0.7, 0.9],
+            "n_train": [32, 30, 32, 30],
+            "all_pairs": False,
         }
     )
     row = sample_efficiency(curves).iloc[0]
     # Resample means .7 and .8: mean .75, standard deviation .1 / sqrt(2).
     assert row["accuracy"] == pytest.approx(0.75)
     assert row["sd_over_resamples"] == pytest.approx(0.0707, abs=1e-4)
+    assert row["n_train"] == 31
+    # Rankings that all hold the same pairs have no spread, whatever else made them differ.
+    assert np.isnan(sample_efficiency(curves.assign(all_pairs=True)).iloc[0]["sd_over_resamples"])
 
 
 class TestCosts:
@@ -255,10 +260,26 @@ class TestCosts:
                 "cached_tokens": [0, 0],
             }
         )
+        attempts = pd.DataFrame(
+            {
+                "call_id": ["a", "b", "b"],
+                "failure": [None, "timeout", None],
+                "started_at": ["2026-01-01T00:00:00+00:00"] * 3,
+                "finished_at": [f"2026-01-01T00:00:{end}+00:00" for end in ("01.5", "50", "02")],
+            }
+        )
+        answers = with_seconds(answers, attempts)
         price = PriceOptions(input_per_million=1.0, output_per_million=10.0)
         # 400 at 1 and 20 at 10 a million.
-        assert usage_of(calls, answers, price) == pytest.approx(Usage(2, 420, 0.0006))
-        assert np.isnan(usage_of(calls, answers, None).money)
+        found = usage_of(calls, answers, price)
+        assert found[:3] == pytest.approx((2, 420, 0.0006))
+        # The attempt that timed out is not what the call takes.
+        assert (found.seconds, found.reason) == (3.5, None)
+        unpriced = usage_of(calls, answers, None)
+        assert np.isnan(unpriced.money)
+        assert unpriced.reason == "unpriced"
+        lacking = usage_of(calls, with_seconds(answers, attempts.iloc[:1]), price)
+        assert np.isnan(lacking.seconds)
 
     def test_what_is_dearer_and_no_better_is_not_the_best_at_its_cost(self):
         gains = pd.concat(
@@ -268,14 +289,19 @@ class TestCosts:
             ]
         )
         each = {
-            ("base", "j", "s", "none"): Usage(2, 1_000, 0.1),
-            ("rubric", "j", "s", "full"): Usage(2, 1_200, 0.12),
-            ("sft", "j", "s", "full"): Usage(2, 1_000, 0.1),
+            ("base", "j", "s", "none"): Usage(2, 1_000, 0.1, 3.0),
+            ("rubric", "j", "s", "full"): Usage(2, 1_200, 0.12, 3.5),
+            ("sft", "j", "s", "full"): Usage(2, 1_000, 0.1, 3.0),
         }
         adapt = {
-            ("rubric", "j", "s", "full"): Usage(1, 5_000, 1.0),
-            ("sft", "j", "s", "full"): Usage(0, 0, 0),
+            ("rubric", "j", "s", "full"): Usage(1, 5_000, 1.0, 20.0),
+            ("sft", "j", "s", "full"): Usage(0, 0, 0, 900.0),
         }
-        table = adaptation_costs(gains, {("s", "full"): 40}, adapt, each, 100).set_index("method")
+        labels = {("rubric", "s", "full"): 40, ("sft", "s", "full"): 40}
+        table = adaptation_costs(gains, labels, adapt, each, 100).set_index("method")
         assert table["best_at_its_tokens"].to_dict() == {"base": False, "rubric": False, "sft": True}
         assert table.loc["rubric", "total_tokens"] == 125_000
+        # 300 s unadapted, 20 + 350 s with a rubric, 900 + 300 s with training that reaches no more.
+        assert table["total_seconds"].to_dict() == {"base": 300, "rubric": 370, "sft": 1_200}
+        assert table["best_at_its_seconds"].to_dict() == {"base": True, "rubric": True, "sft": False}
+        assert table["labels"].to_dict() == {"base": 0, "rubric": 40, "sft": 40}

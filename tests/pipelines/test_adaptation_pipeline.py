@@ -18,6 +18,7 @@ from judge_calibration.adapt.sft.run import LOG_COLUMNS, TrainedJudges
 from judge_calibration.adapt.sft.training import TrainingError
 from judge_calibration.adapt.split import assign_split
 from judge_calibration.errors import OptionsError
+from judge_calibration.judges.asking import ATTEMPT_COLUMNS
 from judge_calibration.options.adaptation import AdaptationOptions
 from judge_calibration.options.annotation import AnnotationOptions
 from judge_calibration.options.attributes import AttributesOptions
@@ -26,6 +27,7 @@ from judge_calibration.options.judging import JudgingOptions
 from judge_calibration.options.reporting import ReportingOptions
 from judge_calibration.options.sft import TrainingRun
 from judge_calibration.pipeline_registry import register_pipelines
+from judge_calibration.pipelines.adaptation.evaluation_nodes import _curves, add_up_adaptation
 from judge_calibration.pipelines.adaptation.nodes import draw_held_out
 from judge_calibration.pipelines.adaptation.pipeline import create_pipeline
 from judge_calibration.pipelines.adaptation.rubric_nodes import _judge, adapted_judges
@@ -111,6 +113,7 @@ def run(tmp_path: Path, project_path: Path):
             "attribute_inventory": inventory,
             "attribute_calls": schemas.empty(schemas.CALLS),
             "attribute_answers": schemas.empty(schemas.ANSWERS),
+            "attribute_attempts": pd.DataFrame(columns=list(ATTEMPT_COLUMNS)),
             "call_store": tmp_path / "calls",
             "judge_keys": {},
             "params:adaptation": options or adaptation_options(),
@@ -168,7 +171,11 @@ def test_base_rubric_and_reweighting_meet_on_the_same_held_out_pairs(run):
     assert (real["accuracy_base"].nunique()) == 1
     changed = out["adaptation_changes"]
     assert {"T_direct", "C", "phi", "A", "longer_chosen"} <= set(changed["statistic"])
-    assert set(out["adaptation_costs"]["method"]) == {"base", "rubric", "reweighting"}
+    costs = out["adaptation_costs"].set_index("method")
+    assert set(costs.index) == {"base", "rubric", "reweighting"}
+    # Both orders, once: the second repetition is for C and T.
+    assert costs.loc[["base", "rubric"], "pair_calls"].eq(2.0).all()
+    assert costs.loc[["base", "rubric"], "total_seconds"].gt(0).all()
 
 
 def test_the_rubric_is_in_the_prompt_and_is_another_instrument(run):
@@ -351,6 +358,191 @@ def test_a_pair_costs_what_pairs_of_its_own_source_take(run):
     costs = out["adaptation_costs"]
     base = costs[costs["method"] == "base"].set_index("source")["pair_tokens"]
     assert base["long"] > 3 * base["s"]
+
+
+class TestCosts:
+    """`add_up_adaptation` on a few calls written out: two sources, 12 training and 2 held-out pairs each."""
+
+    free = {"input_per_million": 0.0, "output_per_million": 0.0}
+    dear = {"input_per_million": 1.0, "output_per_million": 1.0}
+
+    def entry(self, method, judge_id, source="all", budget=None, resample=None, price=None):
+        spec = {"judge_id": judge_id, "model": "m", "protocols": ["direct"]}
+        spec["transport"] = {"price": self.free if price is None else price}
+        names = {"method": method, "budget": budget, "resample": resample, "source": source}
+        return names | {"base": "b", "judge": spec}
+
+    def rubric(self, source="s", budget="full", resample=0, writer="person"):
+        names = {"judge_id": "b", "source": source, "budget": budget, "resample": resample}
+        return names | {"writer": writer, "name": f"b+rubric-{source}-{budget}-{resample}"}
+
+    def add_up(
+        self, gained, sft=(), rubric=(), rubrics=(), tokens=None, repetitions=1, log=None, read=(), **options
+    ):
+        """Add up what was asked: a call of each judge has the tokens named for it, and takes 2 seconds."""
+        pairs = pd.DataFrame(
+            [(f"{s}{i}", s, "train" if i < 12 else "test", i) for s in "st" for i in range(14)],
+            columns=["pair_id", "source", "split", "rank"],
+        )
+        held_out = pairs[pairs["split"] == "test"]
+        judges = {one["judge"]["judge_id"]: one["source"] for one in (*sft, *rubric)}
+        asked = [
+            (judge, pair, order, repetition)
+            for judge, source in judges.items()
+            for pair, own in zip(held_out["pair_id"], held_out["source"], strict=True)
+            if source in ("all", own)
+            for order in ("AB", "BA")
+            for repetition in range(repetitions)
+        ]
+        reads = [("b", pair, order, 0) for pair in read for order in ("AB", "BA")]
+
+        def tables(rows):
+            calls = pd.DataFrame(rows, columns=["judge_id", "pair_id", "order", "repetition"])
+            ids = ["-".join(map(str, row)) for row in rows]
+            used = [float((tokens or {}).get(row[0], 100)) for row in rows]
+            answers = pd.DataFrame({"call_id": ids, "prompt_tokens": used})
+            answers = answers.assign(completion_tokens=0.0, cached_tokens=0.0, failure=None)
+            times = {"started_at": "2026-01-01T00:00:00+00:00", "finished_at": "2026-01-01T00:00:02+00:00"}
+            return (
+                calls.assign(call_id=ids),
+                answers,
+                pd.DataFrame({"call_id": ids}).assign(**times, failure=None),
+            )
+
+        columns = ["method", "source", "budget"]
+        table = pd.DataFrame(gained, columns=columns).assign(judge_id="b", protocol="direct", simulated=False)
+        empty_log = {name: pd.Series(dtype="object") for name in ("judge_id", "prompt_tokens")}
+        costs = add_up_adaptation(
+            table.assign(accuracy=0.6, accuracy_base=0.5, delta=10.0),
+            pairs,
+            held_out,
+            *tables(asked),
+            *tables([]),
+            *tables(reads),
+            pairs[pairs["split"] == "train"].assign(resample=0),
+            list(sft),
+            pd.DataFrame(empty_log if log is None else log),
+            list(rubric),
+            list(rubrics),
+            AdaptationOptions.model_validate({"work_pairs": 10} | options),
+            judging_options(),
+            AttributesOptions.model_validate(
+                {"judging": {"judges": [self.entry("base", "b", price=self.dear)["judge"]]}}
+            ),
+        )
+        return costs.set_index(["method", "source", "budget"]).sort_index()
+
+    def test_a_rubric_may_have_a_budget_that_no_other_method_has(self):
+        base, adapted = self.entry("base", "b"), self.entry("rubric", "r", "s", "6", 0)
+        row = self.add_up(
+            [("rubric", "s", "6")],
+            rubric=[base, adapted],
+            rubrics=[self.rubric(budget="6", writer="weights")],
+            read=[f"s{i}" for i in range(12)],
+            budgets=[4, 8],
+        ).loc[("rubric", "s", "6")]
+        # Six labelled pairs, whose one attribute was read in both orders.
+        assert (row["labels"], row["adapt_calls"], row["adapt_tokens"], row["adapt_seconds"]) == (
+            6,
+            12,
+            1200,
+            24,
+        )
+
+    def test_another_ranking_of_the_training_pairs_costs_nothing_here(self):
+        adapted = [self.entry("rubric", f"r{n}", "s", "full", n) for n in (0, 1)]
+        costs = self.add_up(
+            [("rubric", "s", "full")],
+            rubric=[self.entry("base", "b"), *adapted],
+            rubrics=[self.rubric(resample=0), self.rubric(resample=1)],
+            tokens={"r0": 100, "r1": 900},
+        )
+        assert costs.loc[("rubric", "s", "full"), "pair_tokens"] == 200
+
+    def test_repetitions_are_not_what_a_pair_costs(self):
+        costs = self.add_up(
+            [("rubric", "s", "full")],
+            rubric=[self.entry("base", "b"), self.entry("rubric", "r", "s", "full", 0)],
+            rubrics=[self.rubric()],
+            repetitions=3,
+        )
+        for place in (("base", "s", "none"), ("rubric", "s", "full")):
+            assert costs.loc[place, ["pair_calls", "pair_tokens", "pair_seconds"]].tolist() == [2, 200, 4]
+            assert costs.loc[place, "total_seconds"] == 40
+
+    def test_a_judge_of_all_sources_and_a_judge_of_one_have_costs_of_their_own(self):
+        log = {"judge_id": ["own", "both", "both"], "prompt_tokens": [1_000, 7_000, 7_000]}
+        costs = self.add_up(
+            [("sft", "s", "8"), ("sft, joint", "s", "8"), ("sft, joint", "t", "8")],
+            sft=[
+                self.entry("base", "b"),
+                self.entry("sft", "own", "s", 8, 0),
+                self.entry("sft", "both", "all", 8, 0),
+            ],
+            tokens={"own": 10, "both": 30},
+            log=log,
+        )
+        columns = ["labels", "adapt_tokens", "pair_tokens"]
+        assert costs.loc[("sft", "s", "8"), columns].tolist() == [8, 1_000, 20]
+        # It learned from eight of each source, and all of that is taken at each.
+        for source in "st":
+            assert costs.loc[("sft, joint", source, "8"), columns].tolist() == [16, 14_000, 60]
+        assert costs["reason"].isna().all()
+
+    @pytest.mark.parametrize(
+        ("price", "money", "reason"), [(free, 0.0, None), (dear, None, "training_price_unknown")]
+    )
+    def test_training_costs_no_money_where_the_judge_costs_none(self, price, money, reason):
+        log = {"judge_id": ["x"] * 2, "prompt_tokens": [500] * 2, "seconds": [30.0, 31.5]}
+        spec = {"price": price}
+        arguments = {
+            "gained": [("sft", "s", "full")],
+            "sft": [self.entry("base", "b", **spec), self.entry("sft", "x", "s", "full", 0, **spec)],
+        }
+        row = self.add_up(log=log, **arguments).loc[("sft", "s", "full")]
+        assert (row["adapt_tokens"], row["adapt_seconds"], row["total_seconds"]) == (1_000, 61.5, 101.5)
+        if money is None:
+            assert np.isnan(row["adapt_money"])
+            assert np.isnan(row["total_money"])
+        else:
+            assert (row["adapt_money"], row["total_money"]) == (money, money)
+        assert (None if pd.isna(row["reason"]) else row["reason"]) == reason
+        # An epoch whose time was not kept makes the whole unknown, and not shorter.
+        for seconds in ({"seconds": [30.0, None]}, {}):
+            kept = {name: value for name, value in log.items() if name != "seconds"} | seconds
+            row = self.add_up(log=kept, **arguments).loc[("sft", "s", "full")]
+            assert np.isnan(row["adapt_seconds"])
+            assert pd.isna(row["best_at_its_seconds"])
+
+
+def test_a_budget_above_what_there_is_says_so_and_has_no_spread(run):
+    curve = run(make_pairs(80), options=adaptation_options(rubrics=None, budgets=[8, 5_000]))[
+        "sample_efficiency"
+    ]
+    own = curve[~curve["simulated"] & (curve["source"] == "s")].set_index("budget")
+    full = own.loc["full", "n_train"]
+    assert 8 < full < 80
+    assert own["n_train"].to_dict() == {"8": 8, "5000": full, "full": full}
+    assert own.loc["5000", "n_resamples"] == 2
+    assert own["sd_over_resamples"].isna().to_dict() == {"8": False, "5000": True, "full": True}
+
+
+@pytest.mark.parametrize(("budget", "n", "whole"), [("8", 14, False), ("12", 18, True), ("full", 18, True)])
+def test_the_curve_of_a_judge_of_all_sources_counts_the_pairs_of_all(budget, n, whole):
+    row = {"judge_id": "b", "budget": budget, "resample": 0, "simulated": False}
+    hits = pd.DataFrame([row | {"method": "sft, joint", "source": s} for s in "st"])
+    fits = pd.DataFrame([row | {"source": "s", "accuracy_base": 0.5, "accuracy": 0.6, "n_train": 8}])
+    sizes = pd.DataFrame({"source": ["s", "t", "SIMULATED-x"], "train_pairs": [12, 6, 500]})
+    subsets = pd.DataFrame({"source": ["s", "t"]})
+    log = pd.DataFrame({"source": ["all"], "budget": ["8"], "resample": [1], "pairs": [11]})
+    curves = _curves(hits.assign(right=0.6, base_right=0.5), fits, sizes, subsets, log)
+    own = curves[curves["method"] == "sft, joint"]
+    assert own["n_train"].tolist() == [n, n]
+    assert own["all_pairs"].tolist() == [whole, whole]
+    # What the training log says counts: pairs over the cap of tokens were left out.
+    same = log.assign(resample=0, budget=budget)
+    curves = _curves(hits.assign(right=0.6, base_right=0.5), fits, sizes, subsets, same)
+    assert curves.loc[curves["method"] == "sft, joint", "n_train"].tolist() == [11, 11]
 
 
 def test_without_reads_everything_says_why(run):

@@ -239,6 +239,44 @@ def test_one_budget_still_shows_the_unadapted_judge():
     assert figures.efficiency(two).data[-1].mode == "lines"
 
 
+def test_costs_are_tokens_money_and_seconds_and_say_what_is_not_known():
+    row = {"judge_id": "j", "protocol": "direct", "source": "s", "work_pairs": 1_000, "accuracy": 0.6}
+    units = ("tokens", "money", "seconds")
+    row |= {f"{what}_{unit}": 2.5 for what in ("adapt", "pair", "total") for unit in units}
+    row |= {f"best_at_its_{unit}": True for unit in units}
+    trained = {"method": "sft", "budget": "32", "total_tokens": 9_000.0, "total_seconds": 5_400.0}
+    trained |= {"adapt_seconds": float("nan"), "total_money": float("nan"), "best_at_its_money": pd.NA}
+    costs = pd.DataFrame(
+        [
+            row | {"method": "base", "budget": "none", "reason": None},
+            row | trained | {"reason": "training_price_unknown"},
+        ]
+    )
+    section = adaptation_section({"adaptation_table": table_of(), "adaptation_costs": costs})
+    (block,) = [one for one in section.blocks if getattr(one, "id", "") == "adaptation-cost-table"]
+    base, sft = block.shown.to_dict("records")
+    assert (base["A pair"], base["Money in all"]) == ("2 tokens\n2.5 s", "2.5")
+    assert sft["In all"] == "9,000 tokens\n5,400 s"
+    assert sft["To adapt"].endswith("seconds not known")
+    assert sft["Money in all"] == "not known: what training costs is not declared"
+    assert sft["Best at its cost"] == "tokens: yes, money: not known, seconds: yes"
+    assert "each counted whole" in block.note
+
+
+def test_a_point_above_the_labels_that_there_are_says_how_many_were_used():
+    row = {"method": "rubric", "source": "s", "accuracy": 0.5, "accuracy_base": 0.4, "n_fits": 2}
+    row |= {"n_undefined": 0, "n_resamples": 2, "sd_over_resamples": float("nan"), "simulated": False}
+    curves = pd.DataFrame(
+        [
+            row | {"budget": budget, "n_train": n}
+            for budget, n in (("32", 32.0), ("5000", 47.0), ("full", 47.0))
+        ]
+    )
+    section = adaptation_section({"adaptation_table": table_of(), "sample_efficiency": curves})
+    (block,) = [one for one in section.blocks if getattr(one, "id", "") == "efficiency"]
+    assert block.table.shown["Labels"].tolist() == ["32\n(32)", "5000\n(only 47 used)", "all\n(47)"]
+
+
 def test_changes_and_controlled_changes_have_a_figure_each():
     changes = pd.DataFrame(
         [

@@ -1,7 +1,9 @@
 """What adapting took and what judging with the result takes, so that methods meet at equal cost too.
 
-Costs are tokens (the usage in the answers) and money (tokens times the price table): both repeat. Seconds
-depend on the machine and are in the tables of attempts and in the training log.
+Costs are tokens (the usage in the answers), money (tokens times the price table) and seconds of waiting,
+added up over calls: each call's successful attempt from its start to its end, as the call store kept it.
+Calls made at the same time are each counted whole, so asking more at once does not make a method cheaper.
+Seconds depend on the machine and on what else it did; they repeat as long as the answers come from the store.
 """
 
 from __future__ import annotations
@@ -25,29 +27,89 @@ COST_COLUMNS = (
     "adapt_calls",
     "adapt_tokens",
     "adapt_money",
+    "adapt_seconds",
     "pair_calls",
     "pair_tokens",
     "pair_money",
+    "pair_seconds",
     "work_pairs",
     "total_tokens",
     "total_money",
+    "total_seconds",
     "accuracy",
     "delta",
     "best_at_its_tokens",
     "best_at_its_money",
+    "best_at_its_seconds",
     "reason",
 )
+UNITS = ("tokens", "money", "seconds")
 
 
 class Usage(NamedTuple):
-    """Calls, tokens and money of some answers; NaN where it is not known (unpriced, or without usage)."""
+    """What some answers, or a training, took; NaN where it is not known.
+
+    Attributes
+    ----------
+    calls, tokens, money : float
+    seconds : float
+        Of waiting, added up over calls.
+    reason : str or None
+        Why money or tokens are not known: ``unpriced``, ``usage_missing`` or ``training_price_unknown``.
+    """
 
     calls: float
     tokens: float
     money: float
+    seconds: float
+    reason: str | None = None
+
+    def each(self, count: int) -> Usage:
+        """Return the mean over so many; nothing is known of the mean over none.
+
+        Examples
+        --------
+        >>> Usage(4, 800, 0.0, 2.0).each(2)
+        Usage(calls=2.0, tokens=400.0, money=0.0, seconds=1.0, reason=None)
+        """
+        if not count:
+            return UNKNOWN
+        calls, tokens, money, seconds = (value / count for value in self[:4])
+        return Usage(calls, tokens, money, seconds, self.reason)
 
 
-NOTHING = Usage(0.0, 0.0, 0.0)
+NOTHING = Usage(0.0, 0.0, 0.0, 0.0)
+UNKNOWN = Usage(np.nan, np.nan, np.nan, np.nan)
+
+
+def with_seconds(answers: pd.DataFrame, attempts: pd.DataFrame) -> pd.DataFrame:
+    """Return answers with a column of the seconds that each one's successful attempt took.
+
+    Parameters
+    ----------
+    answers : pandas.DataFrame
+        The table of that name.
+    attempts : pandas.DataFrame
+        call_id, started_at and finished_at (ISO 8601), failure (null: an answer arrived). What failed
+        attempts and the waits between them took says more of the provider's day than of the method, and is
+        left out.
+
+    Examples
+    --------
+    >>> attempts = pd.DataFrame({"call_id": ["1", "1"], "failure": ["timeout", None],
+    ...     "started_at": ["2026-01-01T00:00:00+00:00", "2026-01-01T00:01:00+00:00"],
+    ...     "finished_at": ["2026-01-01T00:00:30+00:00", "2026-01-01T00:01:02.500000+00:00"]})
+    >>> float(with_seconds(pd.DataFrame({"call_id": ["1"]}), attempts)["seconds"].iloc[0])
+    2.5
+    """
+    arrived = attempts[attempts["failure"].isna()].dropna(subset=["started_at", "finished_at"])
+    # A call that two processes asked at once has two; the one that began first stands for it.
+    first = arrived.sort_values("started_at", kind="stable").drop_duplicates("call_id")
+    start, end = (
+        pd.to_datetime(first[name], format="ISO8601", utc=True) for name in ("started_at", "finished_at")
+    )
+    took = pd.Series((end - start).dt.total_seconds().to_numpy(), index=first["call_id"].to_numpy())
+    return answers.assign(seconds=answers["call_id"].map(took).astype("float64"))
 
 
 def usage_of(calls: pd.DataFrame, answers: pd.DataFrame, price: PriceOptions | None) -> Usage:
@@ -56,25 +118,56 @@ def usage_of(calls: pd.DataFrame, answers: pd.DataFrame, price: PriceOptions | N
     Parameters
     ----------
     calls, answers : pandas.DataFrame
-        The tables of those names. A call without an answer used nothing that is known.
+        The tables of those names, answers as :func:`with_seconds` returns them. A call without an answer used
+        nothing that is known.
     price : PriceOptions or None
         None: not known, so money is NaN.
     """
     ids = calls["call_id"].drop_duplicates()
+    count = float(len(ids))
+    if not count:
+        return NOTHING
     rows = answers[answers["call_id"].isin(ids) & answers["failure"].isna()]
     if rows.empty:
-        return Usage(float(len(ids)), np.nan if len(ids) else 0.0, np.nan if len(ids) else 0.0)
+        return Usage(count, np.nan, np.nan, np.nan, "usage_missing")
+    seconds = float(rows["seconds"].sum(skipna=False))
+    if rows["prompt_tokens"].isna().any() or rows["completion_tokens"].isna().any():
+        return Usage(count, np.nan, np.nan, seconds, "usage_missing")
     columns = ("prompt_tokens", "completion_tokens", "cached_tokens")
     prompt, completion, cached = (float(pd.to_numeric(rows[c]).fillna(0).sum()) for c in columns)
-    if rows["prompt_tokens"].isna().any() or rows["completion_tokens"].isna().any():
-        return Usage(float(len(ids)), np.nan, np.nan)
-    money = np.nan if price is None else price_of(prompt, completion, cached, price)
-    return Usage(float(len(ids)), prompt + completion, float(money))
+    money = float(price_of(prompt, completion, cached, price))
+    return Usage(count, prompt + completion, money, seconds, "unpriced" if price is None else None)
+
+
+def training_usage(tokens: float, seconds: float, price: PriceOptions | None) -> Usage:
+    """Return what training a judge took.
+
+    Parameters
+    ----------
+    tokens : float
+        Prompt tokens of all epochs.
+    seconds : float
+        NaN where it was not written down.
+    price : PriceOptions or None
+        Of asking the judge. Where that is declared to be 0 the judge runs here, and training it here is paid
+        for by nobody either; what a provider takes for training is not in a price of asking.
+
+    Examples
+    --------
+    >>> training_usage(9_000, 60.0, PriceOptions(input_per_million=0, output_per_million=0)).money
+    0.0
+    >>> training_usage(9_000, 60.0, None).reason
+    'training_price_unknown'
+    """
+    free = price is not None and not any(
+        (price.input_per_million, price.output_per_million, price.cached_input_per_million)
+    )
+    return Usage(0.0, tokens, 0.0 if free else np.nan, seconds, None if free else "training_price_unknown")
 
 
 def adaptation_costs(
     gains: pd.DataFrame,
-    labels: Mapping[tuple[str, str], int],
+    labels: Mapping[tuple[str, str, str], int],
     adapt: Mapping[tuple[str, str, str, str], Usage],
     per_pair: Mapping[tuple[str, str, str, str], Usage],
     work_pairs: int,
@@ -85,7 +178,7 @@ def adaptation_costs(
     ----------
     gains : pandas.DataFrame
         The table of gains of judges that were really asked.
-    labels : mapping of (source, budget) to int
+    labels : mapping of (method, source, budget) to int
         Labelled pairs that the budget comes to.
     adapt, per_pair : mapping of (method, judge_id, source, budget) to Usage
         What adapting took in all, and what judging one pair in both orders takes; the base has budget "none".
@@ -105,37 +198,26 @@ def adaptation_costs(
         names = {"judge_id": judge, "protocol": protocol, "source": source, "work_pairs": work_pairs}
         first = part.iloc[0]
         entries: list[tuple[str, str, Any, Any, int]] = [("base", "none", first["accuracy_base"], 0.0, 0)]
-        entries += [
-            (str(r.method), str(r.budget), r.accuracy, r.delta, labels.get((str(source), str(r.budget)), 0))
-            for r in part.itertuples()
-        ]
+        for r in part.itertuples():
+            method, budget = str(r.method), str(r.budget)
+            n = labels.get((method, str(source), budget), 0)
+            entries.append((method, budget, r.accuracy, r.delta, n))
         for method, budget, accuracy, delta, n in entries:
             place = (method, str(judge), str(source), budget)
             made = adapt.get(place, NOTHING if method == "base" else None)
             each = per_pair.get(place)
-            unknown = Usage(np.nan, np.nan, np.nan)
-            known_made, known_each = made or unknown, each or unknown
-            rows.append(
-                names
-                | {
-                    "method": method,
-                    "budget": budget,
-                    "labels": n,
-                    "adapt_calls": known_made.calls,
-                    "adapt_tokens": known_made.tokens,
-                    "adapt_money": known_made.money,
-                    "pair_calls": known_each.calls,
-                    "pair_tokens": known_each.tokens,
-                    "pair_money": known_each.money,
-                    "total_tokens": known_made.tokens + work_pairs * known_each.tokens,
-                    "total_money": known_made.money + work_pairs * known_each.money,
-                    "accuracy": accuracy,
-                    "delta": delta,
-                    "reason": None if made is not None and each is not None else "cost_not_recorded_here",
-                }
-            )
+            recorded = made is not None and each is not None
+            made, each = made or UNKNOWN, each or UNKNOWN
+            row: dict[str, Any] = names | {"method": method, "budget": budget, "labels": n}
+            for unit in ("calls", *UNITS):
+                row[f"adapt_{unit}"] = getattr(made, unit)
+                row[f"pair_{unit}"] = getattr(each, unit)
+            for unit in UNITS:
+                row[f"total_{unit}"] = getattr(made, unit) + work_pairs * getattr(each, unit)
+            reason = made.reason or each.reason if recorded else "cost_not_recorded_here"
+            rows.append(row | {"accuracy": accuracy, "delta": delta, "reason": reason})
     frame = pd.DataFrame(rows).reindex(columns=list(COST_COLUMNS))
-    for unit in ("tokens", "money"):
+    for unit in UNITS:
         frame[f"best_at_its_{unit}"] = _best(frame, f"total_{unit}")
     return frame.astype({"reason": "str", "protocol": "str"})
 

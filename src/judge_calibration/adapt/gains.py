@@ -306,14 +306,16 @@ def sample_efficiency(curves: pd.DataFrame, by: Sequence[str] = ("method", "simu
     ----------
     curves : pandas.DataFrame
         A row a trained judge: the columns of `by`, judge_id, source, budget, resample, accuracy_base,
-        accuracy.
+        accuracy, n_train (training pairs that it learned from), all_pairs (whether its budget takes all that
+        there are).
 
     Returns
     -------
     pandas.DataFrame
-        The columns of `by`, source ("all": macro over judges and sources; then each source), budget,
-        accuracy, accuracy_base, sd_over_resamples (standard deviation of the resample means; not an interval;
-        NaN with one resample), n_resamples, n_fits, n_undefined.
+        The columns of `by`, source ("all": macro over judges and sources; then each source), budget, n_train
+        (mean), accuracy, accuracy_base, sd_over_resamples (standard deviation of the resample means; not an
+        interval; NaN with one resample, and where every ranking holds all pairs, so that all are the same
+        set), n_resamples, n_fits, n_undefined.
     """
     rows = []
     parts = [("all", curves)] + [(str(name), own) for name, own in curves.groupby("source", sort=True)]
@@ -321,17 +323,19 @@ def sample_efficiency(curves: pd.DataFrame, by: Sequence[str] = ("method", "simu
         for key, own in part.groupby([*by, "budget"], sort=False, dropna=False):
             defined = own.dropna(subset="accuracy")
             means = defined.groupby("resample")["accuracy"].mean()
+            varied = len(means) > 1 and not own["all_pairs"].all()
             rows.append(
                 dict(zip([*by, "budget"], cast("tuple[Any, ...]", key), strict=True))
                 | {
                     "source": source,
+                    "n_train": float(own["n_train"].astype(float).mean()),
                     "accuracy": float(means.mean()) if len(means) else float("nan"),
                     "accuracy_base": float(defined["accuracy_base"].mean()),
-                    "sd_over_resamples": float(means.std(ddof=1)) if len(means) > 1 else float("nan"),
+                    "sd_over_resamples": float(means.std(ddof=1)) if varied else float("nan"),
                     "n_resamples": len(means),
                     "n_fits": len(own),
                     "n_undefined": int(own["accuracy"].isna().sum()),
                 }
             )
-    columns = [*by, "source", "budget", "accuracy", "accuracy_base", "sd_over_resamples"]
+    columns = [*by, "source", "budget", "n_train", "accuracy", "accuracy_base", "sd_over_resamples"]
     return pd.DataFrame(rows, columns=[*columns, "n_resamples", "n_fits", "n_undefined"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from judge_calibration.adapt.adaptation_costs import UNITS
 from judge_calibration.adapt.before_after import JOINT
 from judge_calibration.report import adaptation_figures as figures
 from judge_calibration.report.blocks import (
@@ -278,7 +279,7 @@ def _curves(curves: pd.DataFrame) -> FigureBlock:
         {
             "Source": source_name(row["source"]),
             "Method": str(row["method"]),
-            "Labels": _labels(row["budget"]),
+            "Labels": _labels(row["budget"]) + _used(row),
             "Accuracy": percent(row["accuracy"]),
             "Spread over resamples": "–"
             if is_missing(row["sd_over_resamples"])
@@ -290,12 +291,22 @@ def _curves(curves: pd.DataFrame) -> FigureBlock:
     ]
     note = (
         "Mean over judges (and over sources where it says all). Spread: standard deviation over resamples of "
-        "the training pairs, in points; it is not an interval, and one resample has none."
+        "the training pairs, in points; it is not an interval, and one resample has none. Where a source "
+        "has fewer pairs than that, all are used and every resample is the same set: there is no spread."
     )
     block = _table("efficiency-table", "Accuracy by number of labels", note, rows, curves)
     alternative = "Accuracy against the number of labels, a line a method; the values are in the table."
     title = "Accuracy by number of labels"
     return figure_block("efficiency", title, note, alternative, figures.efficiency(curves), block)
+
+
+def _used(row: Mapping[Any, Any]) -> str:
+    """Say how many training pairs were used, on average over the fits."""
+    used: Any = row.get("n_train")
+    if is_missing(used):
+        return ""
+    fewer = str(row["budget"]) != _FULL and used < int(row["budget"])
+    return f"\n(only {used:,.0f} used)" if fewer else f"\n({used:,.0f})"
 
 
 def _matrix(table: pd.DataFrame) -> FigureBlock:
@@ -444,10 +455,10 @@ def _methods(tables: Tables) -> list[Block]:
                 "Judge": str(row["judge_id"]),
                 "Method": "unadapted" if row["method"] == "base" else str(row["method"]),
                 "Labels": "none" if row["budget"] == "none" else _labels(row["budget"]),
-                "Tokens to adapt": _count(row["adapt_tokens"]),
-                "Tokens a pair": _count(row["pair_tokens"]),
-                "In all": _count(row["total_tokens"]),
-                "Money in all": "–" if is_missing(row["total_money"]) else f"{row['total_money']:.4g}",
+                "To adapt": _took(row, "adapt"),
+                "A pair": _took(row, "pair"),
+                "In all": _took(row, "total"),
+                "Money in all": _money(row),
                 "Accuracy": percent(row["accuracy"]),
                 "Best at its cost": _best(row),
             }
@@ -455,21 +466,32 @@ def _methods(tables: Tables) -> list[Block]:
         ]
         pairs = int(costs["work_pairs"].iloc[0])
         note = (
-            f"What adapting took and judging {pairs:,} new pairs in both orders would take. Tokens stand for "
-            "time too: seconds depend on the machine and are in the tables of attempts and the training log. "
-            "Best at its cost: nothing measured reaches as much for less."
+            f"What adapting took and judging {pairs:,} new pairs in both orders would take. Seconds are "
+            "seconds of waiting, added up over calls: calls made at the same time are each counted whole, so "
+            "a run that asks many at once is done sooner. They depend on the machine; tokens do not. Best at "
+            "its cost: nothing measured reaches as much for less."
         )
         blocks.append(_table("adaptation-cost-table", "Methods at equal cost", note, rows, costs))
     return blocks
 
 
-def _count(value: Any) -> str:
-    return "not known" if is_missing(value) else f"{float(value):,.0f}"
+def _took(row: Mapping[Any, Any], what: str) -> str:
+    tokens, seconds = row[f"{what}_tokens"], row[f"{what}_seconds"]
+    shown = "tokens not known" if is_missing(tokens) else f"{float(tokens):,.0f} tokens"
+    if is_missing(seconds):
+        return f"{shown}\nseconds not known"
+    return f"{shown}\n{float(seconds):,.{0 if seconds >= 100 else 1}f} s"
+
+
+def _money(row: Mapping[Any, Any]) -> str:
+    if not is_missing(row["total_money"]):
+        return f"{row['total_money']:.4g}"
+    return "not known" if is_missing(row["reason"]) else f"not known: {reason_text(str(row['reason']))}"
 
 
 def _best(row: Mapping[Any, Any]) -> str:
     words = []
-    for unit in ("tokens", "money"):
+    for unit in UNITS:
         value = row[f"best_at_its_{unit}"]
         words.append(f"{unit}: " + ("not known" if is_missing(value) else "yes" if value else "no"))
     return ", ".join(words)

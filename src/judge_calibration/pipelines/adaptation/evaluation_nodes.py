@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from judge_calibration.adapt.adaptation_costs import Usage, adaptation_costs, usage_of
+from judge_calibration.adapt.adaptation_costs import (
+    Usage,
+    adaptation_costs,
+    training_usage,
+    usage_of,
+    with_seconds,
+)
 from judge_calibration.adapt.adaptation_notes import adaptation_notes
 from judge_calibration.adapt.advice import advise
 from judge_calibration.adapt.before_after import BASE, JOINT, SIMULATED, changes, hits_of
@@ -17,8 +23,9 @@ from judge_calibration.adapt.held_out import ALL, of_source
 from judge_calibration.adapt.planted_weights import weight_recovery
 from judge_calibration.adapt.reweighting_panel import prediction_hits
 from judge_calibration.options.adaptation import AdaptationOptions
+from judge_calibration.options.asking import PriceOptions
 from judge_calibration.options.attributes import AttributesOptions
-from judge_calibration.options.judging import JudgingOptions
+from judge_calibration.options.judging import JudgeSpec, JudgingOptions
 from judge_calibration.options.reporting import ReportingOptions
 from judge_calibration.pipelines.adaptation.nodes import METHOD as REWEIGHTING
 from judge_calibration.pipelines.adaptation.rubric_nodes import METHOD as RUBRIC
@@ -69,7 +76,7 @@ def evaluate_adaptation(
     sizes = _sizes(training_subsets, simulated_panel)
     fits = reweighting_fits[reweighting_fits["resample"] == 0]
     table = _with_training(gains.table, fits, training_subsets, sft_training_log)
-    curves = _curves(real, reweighting_fits)
+    curves = _curves(real, reweighting_fits, sizes, training_subsets, sft_training_log)
     comparison = compare_methods(frozen, options.bootstrap, options.seed)
     return Evaluation(
         table,
@@ -131,16 +138,39 @@ def _with_training(
     return out[columns + rest].astype({"n_train": "Int64", "n_test": "Int64", "n_clusters": "Int64"})
 
 
-def _curves(real: pd.DataFrame, fits: pd.DataFrame) -> pd.DataFrame:
+def _curves(
+    real: pd.DataFrame, fits: pd.DataFrame, sizes: pd.DataFrame, subsets: pd.DataFrame, log: pd.DataFrame
+) -> pd.DataFrame:
     """Return one row a trained judge: reweightings from their fits, others from their hits."""
     columns = ["method", "simulated", "judge_id", "source", "budget", "resample", "accuracy_base", "accuracy"]
-    parts = [fits.assign(method=REWEIGHTING)[columns]]
+    parts = [fits.assign(method=REWEIGHTING)[[*columns, "n_train"]]]
+    full = dict(zip(sizes["source"], sizes["train_pairs"], strict=True))
+    # What a joint judge learned from: every source but those of the SIMULATED panel.
+    together = [int(full[str(source)]) for source in subsets["source"].unique()]
+    trained = log.groupby(["source", "budget", "resample"])["pairs"].max().to_dict()
+
+    def there(row: dict[Any, Any]) -> list[int]:
+        return together if row["method"] == JOINT else [int(full.get(row["source"], 0))]
+
+    def used(row: dict[Any, Any]) -> int:
+        learned = ALL if row["method"] == JOINT else row["source"]
+        if row["method"] in (SFT, JOINT) and (learned, row["budget"], row["resample"]) in trained:
+            return int(trained[learned, row["budget"], row["resample"]])
+        return sum(size if row["budget"] == FULL else min(size, int(row["budget"])) for size in there(row))
+
     asked = real[real["method"] != REWEIGHTING]
     if len(asked):
         keys = ["method", "simulated", "judge_id", "source", "budget", "resample"]
         means = asked.groupby(keys, dropna=False, sort=False)[["base_right", "right"]].mean().reset_index()
-        parts.append(means.rename(columns={"base_right": "accuracy_base", "right": "accuracy"})[columns])
-    return pd.concat(parts, ignore_index=True)
+        means = means.rename(columns={"base_right": "accuracy_base", "right": "accuracy"})[columns]
+        parts.append(means.assign(n_train=[used(row) for row in means.to_dict("records")]))
+    out = pd.concat(parts, ignore_index=True)
+    return out.assign(
+        all_pairs=[
+            row["budget"] == FULL or all(size <= int(row["budget"]) for size in there(row))
+            for row in out.to_dict("records")
+        ]
+    )
 
 
 def compare_with_planted(
@@ -172,10 +202,13 @@ def add_up_adaptation(
     held_out_pairs: pd.DataFrame,
     adapted_calls: pd.DataFrame,
     adapted_answers: pd.DataFrame,
+    adapted_attempts: pd.DataFrame,
     rubric_calls: pd.DataFrame,
     rubric_answers: pd.DataFrame,
+    rubric_attempts: pd.DataFrame,
     attribute_calls: pd.DataFrame,
     attribute_answers: pd.DataFrame,
+    attribute_attempts: pd.DataFrame,
     training_subsets: pd.DataFrame,
     sft_judges: list[dict[str, Any]],
     sft_training_log: pd.DataFrame,
@@ -185,81 +218,101 @@ def add_up_adaptation(
     judging: JudgingOptions,
     attributes: AttributesOptions,
 ) -> pd.DataFrame:
-    """Return what adapting took and what judging takes, in tokens and money, for real judges.
+    """Return what adapting took and what judging takes, in tokens, money and seconds, for real judges.
 
-    What a pair takes is the mean over pairs of the source: of another one they may be twice as long.
-    Reading attributes costs reweighting (all reads of the training pairs, and of every new pair) and a
-    rubric from weights (of the training pairs). Fine-tuning takes the prompt tokens of all its epochs; what
-    they cost is not known.
+    What a pair takes is the mean over pairs of the source, in both orders once: another source's pairs may
+    be twice as long, and repetitions are for C and T. Reading attributes costs reweighting (all reads of the
+    training pairs, and of every new pair) and a rubric from weights (of the training pairs). Fine-tuning
+    takes the prompt tokens of all its epochs. A judge that was trained on all sources together took that
+    training and all those labels at each source. Only the frozen ranking of the training pairs counts.
     """
     real = adaptation_table[
         ~adaptation_table["simulated"].astype(bool) & adaptation_table["accuracy"].notna()
     ]
     frozen = training_subsets[training_subsets["resample"] == 0]
-    labels, subsets = {}, {}
-    for source, part in frozen.groupby("source"):
-        for budget in (*map(str, options.budgets), FULL):
-            taken = part if budget == FULL else part[part["rank"] < int(budget)]
-            subsets[str(source), budget] = set(taken["pair_id"])
-            labels[str(source), budget] = len(taken)
+    prices = {one.judge_id: one.transport.price for one in attributes.judging.judges}
+    reads = _Reads(attribute_calls, with_seconds(attribute_answers, attribute_attempts), prices)
+    judged = with_seconds(adapted_answers, adapted_attempts)
+    written = with_seconds(rubric_answers, rubric_attempts)
+    by_place = {(one["judge_id"], one["source"], one["budget"], one["resample"]): one for one in rubrics}
+    once = adapted_calls[adapted_calls["repetition"] == 0]
+    everywhere = sorted({*frozen["source"].astype(str), *held_out_pairs["source"].astype(str)})
     adapt: dict[tuple[str, str, str, str], Usage] = {}
     per_pair: dict[tuple[str, str, str, str], Usage] = {}
-    prices = {one.judge_id: one.transport.price for one in attributes.judging.judges}
-    writers = {one["name"]: one["writer"] for one in rubrics}
-    by_judge = {one["judge"]["judge_id"]: one for one in adapted_judges(sft_judges, rubric_judges)}
-    for name, entry in by_judge.items():
-        asked = adapted_calls[adapted_calls["judge_id"] == name]
-        base = entry["base"]
-        sources = [entry["source"]] if entry["source"] != "all" else sorted(set(frozen["source"]))
-        for source in sources:
-            budget = entry["budget"] or "none"
+    for entry in adapted_judges(sft_judges, rubric_judges):
+        if entry["resample"] not in (None, 0):
+            continue
+        spec = JudgeSpec.model_validate(entry["judge"])
+        asked = once[once["judge_id"] == spec.judge_id]
+        joint = entry["method"] == SFT and entry["source"] == ALL
+        method = JOINT if joint else entry["method"]
+        for source in everywhere if entry["source"] == ALL else [entry["source"]]:
+            place = (method, entry["base"], source, entry["budget"] or "none")
             calls = asked[asked["pair_id"].isin(of_source(held_out_pairs, source)["pair_id"])]
-            used = usage_of(calls, adapted_answers, _price(entry["judge"]))
-            per_pair[entry["method"], base, source, budget] = _each(used, calls["pair_id"].nunique())
+            used = usage_of(calls, judged, spec.transport.price)
+            per_pair[place] = used.each(calls["pair_id"].nunique())
             if entry["method"] == SFT:
-                steps = sft_training_log[sft_training_log["judge_id"] == name]
-                adapt[SFT, base, source, budget] = Usage(0.0, float(steps["prompt_tokens"].sum()), np.nan)
+                adapt[place] = _training(sft_training_log, spec.judge_id, spec.transport.price)
             if entry["method"] == RUBRIC:
-                own = rubric_calls[rubric_calls["pair_id"] == name]
-                writer = writers.get(name, "")
-                price = None
-                if len(own) and writer not in ("weights", "person"):
-                    price = judging.judge(writer).transport.price
-                adapt[RUBRIC, base, source, budget] = (
-                    usage_of(own, rubric_answers, price)
-                    if writer != "weights"
-                    else _reads(attribute_calls, attribute_answers, base, subsets[source, budget], prices)
-                )
-    for row in real[real["method"] == REWEIGHTING].to_dict("records"):
-        place = (REWEIGHTING, row["judge_id"], row["source"], row["budget"])
-        chosen = subsets.get((row["source"], row["budget"]), set())
-        adapt[place] = _reads(attribute_calls, attribute_answers, row["judge_id"], chosen, prices)
-        here = pairs.loc[pairs["source"] == row["source"], "pair_id"]
-        own = attribute_calls[
-            (attribute_calls["judge_id"] == row["judge_id"]) & attribute_calls["pair_id"].isin(here)
-        ]
-        whole = usage_of(own, attribute_answers, prices.get(row["judge_id"]))
-        per_pair[place] = _each(whole, own["pair_id"].nunique())
+                chosen = _labelled(frozen, source, entry["budget"])
+                rubric = by_place[entry["base"], source, entry["budget"], entry["resample"]]
+                if rubric["writer"] == "weights":
+                    adapt[place] = reads.of_judge(entry["base"], chosen)
+                else:
+                    own = rubric_calls[rubric_calls["pair_id"] == rubric["name"]]
+                    price = judging.judge(rubric["writer"]).transport.price if len(own) else None
+                    adapt[place] = usage_of(own, written, price)
+    labels = {}
+    for row in real.to_dict("records"):
+        method, judge, source, budget = (str(row[n]) for n in ("method", "judge_id", "source", "budget"))
+        chosen = _labelled(frozen, None if method == JOINT else source, budget)
+        labels[method, source, budget] = len(chosen)
+        if method == REWEIGHTING:
+            place = (REWEIGHTING, judge, source, budget)
+            adapt[place] = reads.of_judge(judge, chosen)
+            here = set(pairs.loc[pairs["source"] == source, "pair_id"])
+            per_pair[place] = reads.of_a_pair(judge, here)
     return adaptation_costs(real, labels, adapt, per_pair, options.work_pairs)
 
 
-def _price(judge: dict[str, Any]) -> Any:
-    from judge_calibration.options.judging import JudgeSpec
-
-    return JudgeSpec.model_validate(judge).transport.price
-
-
-def _each(used: Usage, pairs: int) -> Usage:
-    if not pairs:
-        return Usage(np.nan, np.nan, np.nan)
-    return Usage(*(value / pairs for value in used))
+def _labelled(frozen: pd.DataFrame, source: str | None, budget: str) -> set[str]:
+    """Return the training pairs that a budget takes of a source, or of each source where it is None."""
+    own = frozen if source is None else frozen[frozen["source"] == source]
+    return set(own["pair_id"] if budget == FULL else own.loc[own["rank"] < int(budget), "pair_id"])
 
 
-def _reads(
-    calls: pd.DataFrame, answers: pd.DataFrame, judge: str, pairs: set[str], prices: dict[str, Any]
-) -> Usage:
-    own = calls[(calls["judge_id"] == judge) & calls["pair_id"].isin(pairs)]
-    return usage_of(own, answers, prices.get(judge))
+def _training(log: pd.DataFrame, judge: str, price: PriceOptions | None) -> Usage:
+    steps = log[log["judge_id"] == judge]
+    # Missing, not 0, where an epoch's time was not kept.
+    seconds = float(steps["seconds"].sum(skipna=False)) if "seconds" in steps.columns else np.nan
+    return training_usage(float(steps["prompt_tokens"].sum()), seconds, price)
+
+
+class _Reads:
+    """The attribute reads of all judges: a judge reads a pair's attribute once in each order."""
+
+    def __init__(
+        self, calls: pd.DataFrame, answers: pd.DataFrame, prices: dict[str, PriceOptions | None]
+    ) -> None:
+        self._prices = prices
+        # Apart by judge once: each is looked up for every source and budget.
+        judge = answers["call_id"].map(calls.drop_duplicates("call_id").set_index("call_id")["judge_id"])
+        self._calls = {str(name): own for name, own in calls.groupby("judge_id")}
+        self._answers = {str(name): own for name, own in answers.groupby(judge)}
+        self._none = calls.head(0), answers.head(0)
+
+    def of_judge(self, judge: str, pairs: set[str]) -> Usage:
+        """Return what a judge's reads of these pairs took."""
+        answers = self._answers.get(judge, self._none[1])
+        return usage_of(self._own(judge, pairs), answers, self._prices.get(judge))
+
+    def of_a_pair(self, judge: str, pairs: set[str]) -> Usage:
+        """Return what they took for one pair."""
+        return self.of_judge(judge, pairs).each(int(self._own(judge, pairs)["pair_id"].nunique()))
+
+    def _own(self, judge: str, pairs: set[str]) -> pd.DataFrame:
+        calls = self._calls.get(judge, self._none[0])
+        return calls[calls["pair_id"].isin(pairs)]
 
 
 def note_gaps(

@@ -33,6 +33,14 @@ def pairs():
     )
 
 
+@pytest.fixture
+def written(pairs, tmp_path):
+    """The options that name both tables."""
+    pairs.to_parquet(tmp_path / "pairs.parquet")
+    training_subsets(pairs).to_parquet(tmp_path / "subsets.parquet")
+    return ["--pairs", str(tmp_path / "pairs.parquet"), "--subsets", str(tmp_path / "subsets.parquet")]
+
+
 JUDGE = JudgeSpec.model_validate({"judge_id": "j", "model": "openai/m", "protocols": ["direct"]})
 
 
@@ -68,12 +76,72 @@ class TestFiles:
         assert len(out.read_text().splitlines()) == 8
         assert (tmp_path / "train.jsonl.sha256").is_file()
 
-    def test_a_wrong_source_is_one_message(self, pairs, tmp_path, capsys):
-        pairs.to_parquet(tmp_path / "pairs.parquet")
-        training_subsets(pairs).to_parquet(tmp_path / "subsets.parquet")
-        files = ["--pairs", str(tmp_path / "pairs.parquet"), "--subsets", str(tmp_path / "subsets.parquet")]
-        assert main(["write", *files, "--source", "x", "--out", str(tmp_path / "t.jsonl")]) == 4
+    def test_a_wrong_source_is_one_message(self, written, tmp_path, capsys):
+        assert main(["write", *written, "--source", "x", "--out", str(tmp_path / "t.jsonl")]) == 2
         assert "source x" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("option", "value", "said"),
+        [
+            ("--budget", "lots", "found 'lots'; wanted a whole number from 2, or full"),
+            ("--budget", "-5", "found '-5'; wanted a whole number from 2, or full"),
+            ("--budget", "1", "found '1'"),
+            ("--resample", "-1", "found '-1'; wanted a whole number from 0"),
+            ("--pairs", "no/such.parquet", "no such file: no/such.parquet"),
+            ("--subsets", "no/such.parquet", "no such file"),
+            ("--judge", "no/such.yml", "no such file"),
+        ],
+    )
+    def test_a_wrong_option_is_one_line(self, written, tmp_path, capsys, option, value, said):
+        out = tmp_path / "t.jsonl"
+        with pytest.raises(SystemExit) as ended:
+            main(["write", *written, "--out", str(out), f"{option}={value}"])
+        assert ended.value.code == 2
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert f"error: argument {option}" in last
+        assert said in last
+        assert not out.exists()
+
+    @pytest.mark.parametrize("option", ["--pairs", "--subsets", "--judge"])
+    def test_a_file_of_another_kind_is_told(self, written, tmp_path, capsys, option):
+        (tmp_path / "other").write_bytes(b"{no\xff")
+        out = str(tmp_path / "t.jsonl")
+        assert main(["write", *written, "--out", out, option, str(tmp_path / "other")]) == 2
+        assert f"{option} {tmp_path / 'other'}: found" in capsys.readouterr().err
+
+    def test_a_table_of_another_artifact_is_told(self, written, tmp_path, capsys):
+        out = str(tmp_path / "t.jsonl")
+        assert main(["write", *written, "--out", out, "--pairs", written[3]]) == 2
+        assert "a table without split, question" in capsys.readouterr().err
+
+    def test_the_prompt_is_that_of_the_judge_in_the_file(self, written, tmp_path, capsys):
+        judge, out = tmp_path / "judge.yml", tmp_path / "t.jsonl"
+        judge.write_text(
+            "{judge_id: mine, model: openai/m, protocols: [direct], system_prompt: Judge as I do.}"
+        )
+        assert main(["write", *written, "--out", str(out), "--judge", str(judge)]) == 0
+        first = json.loads(out.read_text().splitlines()[0])["messages"][0]
+        assert first["role"] == "system"
+        assert first["content"].startswith("Judge as I do.")
+
+    @pytest.mark.parametrize(
+        ("said", "wanted"),
+        [
+            ("{judge_id: mine, model: openai/m, protocol: [direct]}", "protocol"),
+            ("{judge_id: mine, model: openai/m, protocols: [json_cot]}", "direct, whose reply is a label"),
+            ("just words", "judge.yml"),
+        ],
+    )
+    def test_a_judge_that_cannot_be_trained_is_told(self, written, tmp_path, capsys, said, wanted):
+        judge, out = tmp_path / "judge.yml", tmp_path / "t.jsonl"
+        judge.write_text(said)
+        assert main(["write", *written, "--out", str(out), "--judge", str(judge)]) == 2
+        assert wanted in capsys.readouterr().err
+
+    def test_a_file_that_is_no_training_file_is_not_sent(self, tmp_path, capsys):
+        (tmp_path / "t.jsonl").write_text('{"prompt": "x"}\n')
+        assert main(["start", "--file", str(tmp_path / "t.jsonl"), "--model", "openai/m"]) == 2
+        assert "no training file" in capsys.readouterr().err
 
 
 class ScriptedProvider(BaseHTTPRequestHandler):

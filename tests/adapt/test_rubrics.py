@@ -7,6 +7,7 @@ from judge_calibration.adapt.rubrics import (
     shortened,
     write_from_weights,
 )
+from judge_calibration.options.judging import JudgeSpec
 
 ATTRIBUTES = ("depth", "detail_level", "level", "conciseness", "tone")
 
@@ -17,6 +18,36 @@ def rubric(text, **fields):
         | {"n_train": 10}
         | fields
     )
+
+
+class TestNames:
+    def test_an_ordinary_source_stays_as_it_is(self):
+        for source in ("pair_bank", "LLMBar", "SIMULATED-longer-answer"):
+            one = rubric("t", source=source)
+            assert one.name == one.file_name == f"j+rubric-{source}-full"
+        assert rubric("t", budget="32", resample=2).name == "j+rubric-s-32-resample2"
+
+    def test_sources_that_differ_in_odd_characters_only(self):
+        ones = [rubric("t", source=source) for source in ("a b", "a_b", "a/b", "a  b")]
+        assert len({one.name for one in ones}) == len({one.file_name for one in ones}) == 4
+
+    def test_long_names_end_with_what_tells_them_apart(self):
+        long = "s" * 130
+        names = [
+            rubric("t", source=source, budget=budget, judge_id=judge).name
+            for source in (long, long + "x")
+            for budget in ("32", "full")
+            for judge in ("j" * 120, "j" * 119 + "k")
+        ]
+        assert len(set(names)) == 8
+        for name in names:
+            # A judge of that name can be made.
+            JudgeSpec.model_validate({"judge_id": name, "model": "m", "protocols": ["direct"]})
+
+    def test_a_file_has_no_folder_in_its_name(self):
+        names = {rubric("t", judge_id=judge).file_name for judge in ("a/b", "a_b", "a:b")}
+        assert len(names) == 3
+        assert not any(set("/:") & set(name) for name in names)
 
 
 class TestWriting:

@@ -12,6 +12,7 @@ from kedro.io import DataCatalog, MemoryDataset
 from kedro.runner import SequentialRunner
 
 from judge_calibration import schemas
+from judge_calibration.adapt.adaptation_checks import check_adaptation
 from judge_calibration.adapt.before_after import JOINT
 from judge_calibration.adapt.sft.examples import choose_pairs, render
 from judge_calibration.adapt.sft.run import LOG_COLUMNS, TrainedJudges
@@ -28,9 +29,9 @@ from judge_calibration.options.reporting import ReportingOptions
 from judge_calibration.options.sft import TrainingRun
 from judge_calibration.pipeline_registry import register_pipelines
 from judge_calibration.pipelines.adaptation.evaluation_nodes import _curves, add_up_adaptation
-from judge_calibration.pipelines.adaptation.nodes import draw_held_out
+from judge_calibration.pipelines.adaptation.nodes import draw_held_out, draw_training_subsets
 from judge_calibration.pipelines.adaptation.pipeline import create_pipeline
-from judge_calibration.pipelines.adaptation.rubric_nodes import _judge, adapted_judges
+from judge_calibration.pipelines.adaptation.rubric_nodes import adapted_judges, plan_rubrics, write_rubrics
 from judge_calibration.pipelines.annotation import pipeline as annotation
 from judge_calibration.pipelines.data_prep import pipeline as data_prep
 from judge_calibration.pipelines.data_prep.nodes import draw_judged_pairs
@@ -642,6 +643,77 @@ def test_unknown_judges_writers_and_files_are_named_together(run):
         assert word in str(error.value)
 
 
+def test_parameters_are_checked_before_any_judge_is_asked():
+    whole = register_pipelines()["__default__"]
+    order = [node.name for node in whole.nodes]
+    asking = [name for name in order if name.startswith("ask_")]
+    assert order.index("check_adaptation") < min(map(order.index, asking))
+    # What the pairs have to say for themselves is known before the first answer as well.
+    assert order.index("draw_controlled") < min(map(order.index, asking))
+
+
+def test_names_that_no_pair_has_stop_the_run(run):
+    with pytest.raises(OptionsError, match="did you mean 'source-one'"):
+        run(
+            make_pairs(sources=("source-one",)),
+            options=adaptation_options(held_out={"sources": ["source-onne"]}),
+        )
+
+
+def test_a_source_with_odd_characters_has_rubrics_of_its_own(run):
+    out = run(make_pairs(sources=("a b", "a_b")))
+    names = [one["name"] for one in out["rubrics"]]
+    assert len(set(names)) == 4
+    assert "scripted-fair+rubric-a_b-full" in names  # an ordinary name stays what it is
+    assert len(out["rubric_texts"]) == 5
+    table = out["adaptation_table"].query("method == 'rubric' and not simulated")
+    assert set(table["source"]) == {"a b", "a_b"}
+
+
+def test_a_model_is_shown_other_pairs_at_a_larger_budget_and_the_table_says_how_many(run):
+    rubrics = {"judges": ["scripted-fair"], "budgets": [8, 16, "full"], "writer": "own", "shown_pairs": 8}
+    out = run(make_pairs(), options=adaptation_options(rubrics=rubrics))
+    assert out["rubric_calls"]["call_id"].nunique() == 3
+    pairs = make_pairs().set_index("pair_id")
+    request = out["rubric_calls"].set_index("pair_id")["request"]["scripted-fair+rubric-s-16"]
+    ranked = out["training_subsets"].query("resample == 0").set_index("pair_id")["rank"]
+    shown = sorted(rank for pair, rank in ranked.items() if f"{pairs.loc[pair, 'question']}" in request)
+    # 8 of 16, from the first to the last.
+    assert shown == [0, 2, 4, 6, 9, 11, 13, 15]
+    table = out["adaptation_table"].query("method == 'rubric' and not simulated").set_index("budget")
+    assert list(table.loc[["8", "16", "full"], "n_train"]) == [8, 8, 8]
+    assert list(table.loc[["8", "16", "full"], "fewer_than_budget"]) == [False, True, False]
+    assert set(out["rubric_diagnostics"]["shown"]) == {8}
+
+
+@pytest.mark.parametrize("writer", ["weights", "own"])
+def test_no_pairs_make_no_rubric(writer, project_path):
+    inventory = yaml.safe_load((project_path / "data/01_raw/attributes/inventory.yml").read_text("utf-8"))
+    pairs = make_pairs()
+    rubrics = {"judges": ["scripted-fair"], "budgets": [16], "resamples": 2, "writer": writer}
+    options = adaptation_options(rubrics=rubrics)
+    # One ranking where two were wanted: a table that was changed since.
+    subsets = draw_training_subsets(pairs, pairs, options).query("resample == 0")
+    bases = check_adaptation(options, judging_options())
+    calls = plan_rubrics(pairs, subsets, bases, options, judging_options())
+    assert len(calls) == (1 if writer == "own" else 0)
+    answers = schemas.empty(schemas.ANSWERS)
+    rubrics, _, judges, _ = write_rubrics(
+        calls, answers, pairs, subsets, make_reads(pairs), inventory, bases, options, judging_options()
+    )
+    empty = next(one for one in rubrics if one["resample"] == 1)
+    assert (empty["undefined"], empty["text"]) == ("no_training_pair", "")
+    assert not any(one["resample"] == 1 for one in judges)
+
+
+def test_controlled_pairs_that_are_not_there_are_noted_and_logged(run, caplog):
+    out = run(make_pairs(), options=adaptation_options(controlled={"manipulations": ["length"]}))
+    (message,) = out["adaptation_notes"].query("reason == 'controlled_empty'")["message"]
+    assert "a change of length" in message
+    assert "data_prep.use_bank: true" in message
+    assert any("a change of length" in told for told in caplog.messages)
+
+
 def test_fine_tuned_judges_find_their_base_in_their_own_list():
     spec = {"judge_id": "b", "model": "m", "protocols": ["direct"]}
     base = {"method": "base", "budget": None, "resample": None, "source": "all", "judge": spec}
@@ -762,8 +834,8 @@ def test_the_judge_that_is_fine_tuned_is_the_one_that_gets_rubrics(environment, 
     judging = JudgingOptions.model_validate(said["judging"])
     assert options.sft is not None
     assert options.rubrics is not None
-    given = _judge(judging, options.rubrics.judges[0], options.rubrics)
-    assert options.sft.judge == given
+    given = check_adaptation(options, judging)
+    assert options.sft.judge.model_dump(mode="json") == given[0]
     assert not options.sft.needed
 
 

@@ -18,6 +18,7 @@ READ = "kedro run --env adapt"
 TRAIN = ".venv-sft/bin/kedro run --env sft"
 INSTALL = "make env-sft"
 _MOST_WARNINGS = 20
+_EMPTY = "controlled_empty"
 _ANSWERS = {
     "no_training_pair": "no labelled training pair of this source has attribute reads",
     "one_class_only": "all labelled training pairs that were read have the same reference",
@@ -35,6 +36,7 @@ def adaptation_notes(
     split: pd.DataFrame,
     subsets: pd.DataFrame,
     held_out: pd.DataFrame,
+    controlled: pd.DataFrame,
     readers: Sequence[str],
     rubrics: Sequence[Mapping[str, Any]],
     trained: bool,
@@ -91,6 +93,8 @@ def adaptation_notes(
                 f"source {row['source']} has no labelled held-out pair, so no gain can be measured on it",
                 source=row["source"],
             )
+    for message in _uncontrolled(controlled, options):
+        note(_EMPTY, message)
     real = table[~table["simulated"].astype(bool) & table["undefined"].notna()]
     for row in real.to_dict("records"):
         if row["undefined"] in _ANSWERS:
@@ -106,9 +110,26 @@ def adaptation_notes(
                 reason, f"the writing model gave no rubric ({reason.removeprefix('writer_')})"
             )
             note(reason, message, method="rubric", **{n: one[n] for n in ("judge_id", "source", "budget")})
-    if readers or options.rubrics is not None:
-        _log([row for row in rows if row["reason"] != "not_asked_for"])
+    tried = readers or options.rubrics is not None
+    # Controlled pairs that were asked for are told wherever they lack.
+    told = [row for row in rows if (tried and row["reason"] != "not_asked_for") or row["reason"] == _EMPTY]
+    _log(told)
     return pd.DataFrame(rows).reindex(columns=list(NOTE_COLUMNS)).astype("str")
+
+
+def _uncontrolled(drawn: pd.DataFrame, options: AdaptationOptions) -> list[str]:
+    """Say which controlled pairs were asked for and are not there."""
+    if options.controlled is None:
+        return []
+    here = set(drawn["manipulation"].dropna())
+    missing = [name for name in options.controlled.manipulations if name not in here]
+    if len(drawn) and not missing:
+        return []
+    kind = f"a change of {' or '.join(missing)}" if missing else "a controlled change"
+    return [
+        f"no held-out pair with {kind} is there for adaptation.controlled, so nothing is said about what "
+        "adapting does to such pairs; the bank has them (data_prep.use_bank: true)"
+    ]
 
 
 def _log(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -24,16 +24,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+import yaml
+from pydantic import ValidationError
 
 from judge_calibration.adapt.sft.examples import choose_pairs, render
-from judge_calibration.errors import JudgeCalibrationError
+from judge_calibration.errors import JudgeCalibrationError, OptionsError, Problem
 from judge_calibration.judges.secrets import Redactor
 from judge_calibration.judges.transports.litellm_road import load_litellm
+from judge_calibration.options.faults import problems_of
 from judge_calibration.options.judging import JudgeSpec, SourceAccess
 from judge_calibration.options.sft import TrainingRun
 from judge_calibration.runs import files
 
 ENDED = ("succeeded", "failed", "cancelled")
+PAIRS_USED = ("pair_id", "source", "split", "question", "response_a", "response_b", "reference_label")
+SUBSETS_USED = ("resample", "source", "pair_id", "rank")
 _CHARACTERS_A_TOKEN = 4
 
 
@@ -245,24 +250,31 @@ def _job(answer: Any) -> Job:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a step: ``write``, ``start`` or ``status``. Returns the exit code: 0 done, 4 not."""
+    """Run a step: ``write``, ``start`` or ``status``.
+
+    Returns the exit code: 0 done, 2 a wrong option or file, 4 not done (the provider refused, say).
+    """
     parser = argparse.ArgumentParser(prog="python -m judge_calibration.adapt.export", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     steps = parser.add_subparsers(dest="step", required=True)
     write = steps.add_parser("write", help="write the training file of one subset")
-    write.add_argument("--pairs", type=Path, required=True, help="the artifact pairs (Parquet)")
-    write.add_argument("--subsets", type=Path, required=True, help="the artifact training_subsets (Parquet)")
+    write.add_argument("--pairs", type=_file, required=True, help="the artifact pairs (Parquet)")
+    write.add_argument("--subsets", type=_file, required=True, help="the artifact training_subsets (Parquet)")
     write.add_argument("--source", help="all sources where it is left out")
-    write.add_argument("--budget", default="full", help="labelled pairs a source, or full")
-    write.add_argument("--resample", type=int, default=0, help="which ranking; 0 is the frozen one")
-    write.add_argument("--model", default="openai/model", help="as litellm spells it")
+    write.add_argument("--budget", type=_budget, default="full", help="labelled pairs a source, or full")
+    write.add_argument("--resample", type=_whole(0), default=0, help="which ranking; 0 is the frozen one")
+    judge = write.add_mutually_exclusive_group()
+    judge.add_argument("--model", default="openai/model", help="as litellm spells it")
+    judge.add_argument(
+        "--judge", type=_file, help="YAML of the judge that is asked later, as in judging.judges"
+    )
     write.add_argument("--marker-salt", default="judge-calibration", help="as in judging")
     write.add_argument("--out", type=Path, required=True)
     start = steps.add_parser("start", help="send a training file and start a job")
-    start.add_argument("--file", type=Path, required=True)
+    start.add_argument("--file", type=_file, required=True)
     start.add_argument("--model", required=True, help="the base model, as litellm spells it")
-    start.add_argument("--epochs", type=int)
-    start.add_argument("--seed", type=int, default=1)
+    start.add_argument("--epochs", type=_whole(1))
+    start.add_argument("--seed", type=_whole(0), default=1)
     start.add_argument("--suffix", help="part of the new model's name")
     status = steps.add_parser("status", help="look at a job")
     status.add_argument("--job", required=True)
@@ -275,19 +287,88 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = parser.parse_args(arguments)
     try:
         {"write": _write, "start": _start, "status": _status}[found.step](found)
-    except JudgeCalibrationError as problem:
-        print(problem, file=sys.stderr)
+    except OptionsError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 2
+    except (JudgeCalibrationError, OSError) as problem:
+        print(f"error: {problem}", file=sys.stderr)
         return 4
     return 0
 
 
-def _write(found: argparse.Namespace) -> None:
-    budget = found.budget if found.budget == "full" else int(found.budget)
-    judge = JudgeSpec.model_validate(
-        {"judge_id": "to-be-trained", "model": found.model, "protocols": ["direct"]}
+def _file(text: str) -> Path:
+    path = Path(text)
+    if not path.is_file():
+        raise argparse.ArgumentTypeError(f"no such file: {text}")
+    return path
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    """Return what reads a whole number of at least so much."""
+
+    def read(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"found {text!r}; wanted a whole number from {least}")
+        return int(text)
+
+    return read
+
+
+def _budget(text: str) -> int | str:
+    if text == "full":
+        return text
+    try:
+        return _whole(2)(text)
+    except argparse.ArgumentTypeError as problem:
+        raise argparse.ArgumentTypeError(f"{problem}, or full") from None
+
+
+def _table(path: Path, option: str, columns: Sequence[str]) -> pd.DataFrame:
+    try:
+        frame = pd.read_parquet(path)
+    except (OSError, ValueError):
+        raise _unreadable(path, option, "no Parquet file", "an artifact of a run (Parquet)") from None
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        raise _unreadable(path, option, f"a table without {', '.join(missing)}", "the artifact of that name")
+    return frame
+
+
+def _unreadable(path: Path, option: str, found: str, wanted: str) -> OptionsError:
+    return OptionsError(
+        "A file cannot be used.", [Problem(f"{option} {path}", found, wanted)], "name another file"
     )
-    run = TrainingRun(source=found.source, budget=budget, resample=found.resample)
-    pairs, subsets = pd.read_parquet(found.pairs), pd.read_parquet(found.subsets)
+
+
+def _judge_to_train(found: argparse.Namespace) -> JudgeSpec:
+    """Return the judge whose prompts are written: that of the file, or a plain one of the model."""
+    said: Any = {"judge_id": "to-be-trained", "model": found.model, "protocols": ["direct"]}
+    where = "--model"
+    if found.judge is not None:
+        where = f"--judge {found.judge}"
+        try:
+            said = yaml.safe_load(found.judge.read_text(encoding="utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError):
+            raise _unreadable(found.judge, "--judge", "no YAML", "a judge as in judging.judges") from None
+    try:
+        judge = JudgeSpec.model_validate(said)
+    except ValidationError as error:
+        raise OptionsError(
+            "The judge is not described as a judge is.",
+            problems_of(error, JudgeSpec, where),
+            "write it as in judging.judges",
+        ) from None
+    if judge.protocols[0].name != "direct":
+        found_use = Problem(f"{where}, protocols", judge.protocols[0].name, "direct, whose reply is a label")
+        raise OptionsError("The judge's replies are no labels.", [found_use], "use the protocol direct")
+    return judge
+
+
+def _write(found: argparse.Namespace) -> None:
+    judge = _judge_to_train(found)
+    run = TrainingRun(source=found.source, budget=found.budget, resample=found.resample)
+    pairs = _table(found.pairs, "--pairs", PAIRS_USED)
+    subsets = _table(found.subsets, "--subsets", SUBSETS_USED)
     content = to_jsonl(conversations(pairs, subsets, run, judge, found.marker_salt))
     digest = files.write_checked(found.out, lambda file: file.write(content))
     lines = content.count(b"\n")
@@ -296,7 +377,11 @@ def _write(found: argparse.Namespace) -> None:
 
 
 def _start(found: argparse.Namespace) -> None:
-    tokens = rough_tokens(found.file.read_bytes(), found.epochs or 3)
+    try:
+        tokens = rough_tokens(found.file.read_bytes(), found.epochs or 3)
+    except (ValueError, KeyError, TypeError):
+        wanted = "JSON lines with messages, as the step write makes them"
+        raise _unreadable(found.file, "--file", "no training file", wanted) from None
     note = "" if found.price_per_million is None else _money(tokens, found.price_per_million)
     print(f"About {tokens:,} training tokens at {found.epochs or 3} epochs{note}.")
     provider = Provider(found.provider, found.api_base, found.key_variable)

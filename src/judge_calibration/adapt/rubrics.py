@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judge_calibration.text import sha256_of
+
 DIAGNOSTIC_COLUMNS = (
     "judge_id",
     "source",
@@ -23,6 +25,7 @@ DIAGNOSTIC_COLUMNS = (
     "writer",
     "edited",
     "n_train",
+    "shown",
     "words",
     "attributes_named",
     "named",
@@ -37,6 +40,8 @@ _HEAD = (
     "In this collection, answers were labelled by a standard of its own. What decided, most important first:"
 )
 _TAIL = "Where these point both ways, the higher one in the list decides. Anything else counts little."
+_LONGEST_NAME = 120
+"""Characters of a judge's name."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +83,24 @@ class Rubric:
 
     @property
     def name(self) -> str:
-        """Names the rubric in files, judges and tables."""
-        again = f"-resample{self.resample}" if self.resample else ""
+        """Names the rubric in judges and tables.
+
+        Where the source holds characters that no name may have, or the name would be too long for a judge, a
+        part of a hash keeps apart what would otherwise read alike.
+        """
         source = re.sub(r"[^A-Za-z0-9_.-]+", "_", self.source)
-        return f"{self.judge_id}+rubric-{source}-{self.budget}{again}"
+        end = f"-{self.budget}" + (f"-resample{self.resample}" if self.resample else "")
+        stem = f"{self.judge_id}+rubric-{source}"
+        if source == self.source and len(stem + end) <= _LONGEST_NAME:
+            return stem + end
+        end = f"-{sha256_of([self.judge_id, self.source])[:8]}{end}"
+        return stem[: _LONGEST_NAME - len(end)] + end
+
+    @property
+    def file_name(self) -> str:
+        """Names the rubric's file; the name of a judge may hold characters that no file may have."""
+        plain = re.sub(r"[^A-Za-z0-9_.+-]+", "_", self.name)
+        return plain if plain == self.name else f"{plain}-{sha256_of(self.name)[:8]}"
 
 
 def write_from_weights(
@@ -181,9 +200,10 @@ def rubric_diagnostics(
     Returns
     -------
     pandas.DataFrame
-        DIAGNOSTIC_COLUMNS: words; attributes_named and named (by commas, in order); share_of_strongest: of
-        the k strongest weights, the share among the k named; same_direction: share of named attributes with a
-        stated direction and a weight other than 0 whose directions agree, out of n_direction;
+        DIAGNOSTIC_COLUMNS: n_train, the training pairs that the writer used (a model: that it was shown, and
+        then `shown` holds them as well, else 0); words; attributes_named and named (by commas, in order);
+        share_of_strongest: of the k strongest weights, the share among the k named; same_direction: share of
+        named attributes with a stated direction and a weight other than 0 whose directions agree, out of n_direction;
         rank_agreement: Spearman correlation of the order of naming with the order of the weights' sizes
         (NaN below three named). The last three need weights (`weights_known`).
     """
@@ -199,6 +219,7 @@ def rubric_diagnostics(
             "writer": one.writer,
             "edited": one.file is not None,
             "n_train": one.n_train,
+            "shown": one.shown,
             "words": len(one.text.split()),
             "attributes_named": len(named),
             "named": ", ".join(name for name, _ in named),

@@ -8,10 +8,7 @@ from pydantic import Field, model_validator
 
 from judge_calibration.options.base import Options
 from judge_calibration.options.judging import Constraint
-from judge_calibration.options.sft import SftOptions
-
-Budget = int | Literal["full"]
-"""Labelled training pairs a source; ``full``: all that there are."""
+from judge_calibration.options.sft import Budget, SftOptions
 
 
 class HeldOutOptions(Options):
@@ -52,19 +49,27 @@ class RubricOptions(Options):
     writer: str = "weights"
     """``weights``: a fixed form, from the weights of the judge's own attribute reads; ``own``: the judge's
     own model; else the id of a judge of `judging` whose model writes."""
-    budgets: tuple[Budget, ...] = ("full",)
+    budgets: tuple[Budget, ...] = Field(default=("full",), min_length=1)
     resamples: int = Field(default=1, ge=1, le=100)
-    """Rubrics for so many of the rankings of the training pairs, below full."""
+    """Rubrics for so many of the rankings of the training pairs, below full; at most `resamples` of the
+    adaptation."""
     attributes: int = Field(default=6, ge=1, le=87)
     """Attributes that the writer ``weights`` names at most."""
     most_words: int = Field(default=250, ge=10, le=5_000)
     """A longer rubric is refused, not cut."""
     shown_pairs: int = Field(default=8, ge=1, le=1_000)
-    """Training pairs that a writing model is shown at most."""
+    """Training pairs that a writing model is shown at most, spread evenly over the ranking of its budget."""
     shown_words: int = Field(default=120, ge=5)
     """Words of each text that a writing model is shown; what is cut is marked and counted."""
     write_tokens: int = Field(default=400, ge=16, le=16_384)
     edited: tuple[EditedRubric, ...] = ()
+
+    @model_validator(mode="after")
+    def _each_once(self) -> RubricOptions:
+        for name, values in (("judges", self.judges), ("budgets", self.budgets)):
+            if len(set(values)) != len(values):
+                raise ValueError(f"{name} {list(values)} must name each once")
+        return self
 
 
 class SimulatedPanelOptions(Options):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from judge_calibration.options.base import Options
 from judge_calibration.options.judging import JudgeSpec, SourceAccess
+
+Budget = Annotated[int, Field(ge=2)] | Literal["full"]
+"""Labelled training pairs a source; ``full``: all that there are."""
 
 
 class RecipeOptions(Options):
@@ -57,7 +60,7 @@ class TrainingRun(Options):
 
     source: str | None = None
     """Null: all sources together, each with its budget."""
-    budget: int | Literal["full"] = 32
+    budget: Budget = 32
     """The first so many of the shared ranking of each source's training pairs."""
     resample: int = Field(default=0, ge=0)
     """Which ranking; 0 is the frozen one of the main table."""

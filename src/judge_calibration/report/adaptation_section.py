@@ -505,7 +505,7 @@ def _rubrics(tables: Tables) -> list[Block]:
         {
             "Source": source_name(row["source"]),
             "Judge": str(row["judge_id"]),
-            "Labels": f"{_labels(row['budget'])} ({row['n_train']})",
+            "Labels": f"{_labels(row['budget'])} ({row['n_train']}{' shown' if row['shown'] else ''})",
             "Written by": "a person" if row["writer"] == "person" else str(row["writer"]),
             "Words": str(row["words"]),
             "Attributes named": str(row["named"]) if row["named"] else "none",

@@ -53,6 +53,7 @@ def evaluate_adaptation(
     training_subsets: pd.DataFrame,
     simulated_panel: pd.DataFrame,
     sft_training_log: pd.DataFrame,
+    rubric_diagnostics: pd.DataFrame,
     options: AdaptationOptions,
 ) -> Evaluation:
     """Measure what every method gains on the common held-out pairs, beside the SIMULATED panel.
@@ -75,7 +76,7 @@ def evaluate_adaptation(
     gains = measure_gains(hits, options.bootstrap, options.seed)
     sizes = _sizes(training_subsets, simulated_panel)
     fits = reweighting_fits[reweighting_fits["resample"] == 0]
-    table = _with_training(gains.table, fits, training_subsets, sft_training_log)
+    table = _with_training(gains.table, fits, training_subsets, sft_training_log, rubric_diagnostics)
     curves = _curves(real, reweighting_fits, sizes, training_subsets, sft_training_log)
     comparison = compare_methods(frozen, options.bootstrap, options.seed)
     return Evaluation(
@@ -97,9 +98,16 @@ def _sizes(subsets: pd.DataFrame, simulated_panel: pd.DataFrame) -> pd.DataFrame
 
 
 def _with_training(
-    table: pd.DataFrame, fits: pd.DataFrame, subsets: pd.DataFrame, log: pd.DataFrame
+    table: pd.DataFrame,
+    fits: pd.DataFrame,
+    subsets: pd.DataFrame,
+    log: pd.DataFrame,
+    rubrics: pd.DataFrame,
 ) -> pd.DataFrame:
-    """Add the number of training pairs, and rows for reweightings that could not be made."""
+    """Add the number of training pairs, and rows for reweightings that could not be made.
+
+    Of a rubric these are the pairs that its writer used: a model was shown so many.
+    """
     trained = log[log["resample"] == 0].groupby(["source", "budget"])["pairs"].max().to_dict()
     frozen = subsets[subsets["resample"] == 0]
     full = frozen.groupby("source").size().to_dict()
@@ -108,10 +116,17 @@ def _with_training(
         for row in fits[["judge_id", "source", "budget", "n_train"]].to_dict("records")
     }
 
+    used = {
+        (row["judge_id"], row["source"], row["budget"]): int(row["n_train"])
+        for row in rubrics[rubrics["resample"] == 0].to_dict("records")
+    }
+
     def count(row: dict[Any, Any]) -> int:
         fit = known.get((row["judge_id"], row["source"], row["budget"]))
         if row["method"] == REWEIGHTING and fit is not None:
             return int(fit["n_train"])
+        if row["method"] == RUBRIC and (row["judge_id"], row["source"], row["budget"]) in used:
+            return used[row["judge_id"], row["source"], row["budget"]]
         learned = ALL if row["method"] == JOINT else row["source"]
         if row["method"] in (SFT, JOINT) and (learned, row["budget"]) in trained:
             # Fewer than the budget where pairs were over the cap of tokens.
@@ -320,6 +335,7 @@ def note_gaps(
     split_report: pd.DataFrame,
     training_subsets: pd.DataFrame,
     held_out_pairs: pd.DataFrame,
+    controlled_pairs: pd.DataFrame,
     reads: pd.DataFrame,
     rubrics: list[dict[str, Any]],
     sft_judges: list[dict[str, Any]],
@@ -331,6 +347,7 @@ def note_gaps(
         split_report,
         training_subsets,
         held_out_pairs,
+        controlled_pairs,
         tuple(dict.fromkeys(reads["judge_id"])),
         json.loads(json.dumps(rubrics)),
         any(entry["method"] != BASE for entry in sft_judges),

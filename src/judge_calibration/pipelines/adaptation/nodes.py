@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from judge_calibration import schemas
+from judge_calibration.adapt.adaptation_checks import check_names
 from judge_calibration.adapt.before_after import BASE, SIMULATED
 from judge_calibration.adapt.probability_calibration import probability_calibration
 from judge_calibration.adapt.reweighting_panel import LabelledReads, PanelReweighting, reweight_panel
@@ -36,6 +37,7 @@ def draw_training_subsets(
     pairs: pd.DataFrame, judged_pairs: pd.DataFrame, options: AdaptationOptions
 ) -> pd.DataFrame:
     """Rank the labelled training pairs of every source; every method and budget takes the first of them."""
+    check_names(pairs, options)
     return training_subsets(_population(pairs, judged_pairs, options), options.budgets, options.resamples)
 
 
@@ -43,11 +45,13 @@ def draw_held_out(
     pairs: pd.DataFrame, judged_pairs: pd.DataFrame, options: AdaptationOptions
 ) -> pd.DataFrame:
     """Draw the held-out pairs that all methods are compared on: by hash, spread over the strata."""
+    check_names(pairs, options)
     return _draw(_population(pairs, judged_pairs, options), options.held_out)
 
 
 def draw_controlled(pairs: pd.DataFrame, options: AdaptationOptions) -> pd.DataFrame:
     """Draw the held-out pairs with a controlled change that every adapted judge is asked about."""
+    check_names(pairs, options)
     if options.controlled is None:
         return schemas.empty(schemas.PAIRS)
     return _draw(pairs[pairs["manipulation"].notna()], options.controlled)

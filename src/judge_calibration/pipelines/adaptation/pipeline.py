@@ -2,6 +2,7 @@
 
 from kedro.pipeline import Node, Pipeline
 
+from judge_calibration.adapt.adaptation_checks import check_adaptation
 from judge_calibration.adapt.sft.run import check_training, train_judges
 from judge_calibration.pipelines.adaptation import evaluation_nodes, nodes, rubric_nodes
 
@@ -45,6 +46,12 @@ def create_pipeline(**kwargs: object) -> Pipeline:
                 name="simulate_reads",
             ),
             Node(
+                func=check_adaptation,
+                inputs=["params:adaptation", "params:judging"],
+                outputs="rubric_bases",
+                name="check_adaptation",
+            ),
+            Node(
                 func=check_training,
                 inputs="params:adaptation",
                 outputs="training_environment",
@@ -64,7 +71,13 @@ def create_pipeline(**kwargs: object) -> Pipeline:
             ),
             Node(
                 func=rubric_nodes.plan_rubrics,
-                inputs=["pairs", "training_subsets", "params:adaptation", "params:judging"],
+                inputs=[
+                    "pairs",
+                    "training_subsets",
+                    "rubric_bases",
+                    "params:adaptation",
+                    "params:judging",
+                ],
                 outputs="rubric_calls",
                 name="plan_rubrics",
             ),
@@ -83,6 +96,7 @@ def create_pipeline(**kwargs: object) -> Pipeline:
                     "training_subsets",
                     "reads",
                     "attribute_inventory",
+                    "rubric_bases",
                     "params:adaptation",
                     "params:judging",
                 ],
@@ -166,6 +180,7 @@ def create_pipeline(**kwargs: object) -> Pipeline:
                     "training_subsets",
                     "simulated_panel",
                     "sft_training_log",
+                    "rubric_diagnostics",
                     "params:adaptation",
                 ],
                 outputs=[
@@ -228,6 +243,7 @@ def create_pipeline(**kwargs: object) -> Pipeline:
                     "split_report",
                     "training_subsets",
                     "held_out_pairs",
+                    "controlled_pairs",
                     "reads",
                     "rubrics",
                     "sft_judges",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from pydantic import ValidationError
 
@@ -52,19 +53,17 @@ class _Place(NamedTuple):
 def plan_rubrics(
     pairs: pd.DataFrame,
     training_subsets: pd.DataFrame,
+    rubric_bases: list[dict[str, Any]],
     options: AdaptationOptions,
     judging: JudgingOptions,
 ) -> pd.DataFrame:
     """Plan the calls in which models write rubrics; none where the writer is ``weights``."""
     chosen = options.rubrics
-    if chosen is None:
-        return schemas.empty(schemas.CALLS)
-    _check(chosen, judging)
-    if chosen.writer == "weights":
+    if chosen is None or chosen.writer == "weights":
         return schemas.empty(schemas.CALLS)
     tasks = []
-    for place in _places(training_subsets, chosen):
-        if _edited(chosen, place) is None:
+    for place in _places(training_subsets, rubric_bases, chosen):
+        if place.pairs and _edited(chosen, place) is None:
             shown, _ = _shown(pairs, place, chosen)
             writer = place.judge if chosen.writer == "own" else chosen.writer
             tasks.append(WritingTask(_draft(place).name, writer, shown, chosen.most_words))
@@ -88,6 +87,7 @@ def write_rubrics(
     training_subsets: pd.DataFrame,
     reads: pd.DataFrame,
     attribute_inventory: dict[str, Any],
+    rubric_bases: list[dict[str, Any]],
     options: AdaptationOptions,
     judging: JudgingOptions,
 ) -> tuple[list[dict[str, Any]], dict[str, str | bytes], list[dict[str, Any]], pd.DataFrame]:
@@ -107,54 +107,39 @@ def write_rubrics(
     chosen = options.rubrics
     if chosen is None:
         return [], {"README.md": _README}, [], rubric_diagnostics([], {}, list(inventory))
-    _check(chosen, judging)
     written = read_writing(rubric_calls, rubric_answers)
     rubrics: list[Rubric] = []
     weights: dict[tuple[str, str, str, int], dict[str, float]] = {}
-    for place in _places(training_subsets, chosen):
+    for place in _places(training_subsets, rubric_bases, chosen):
         fitted, reason, n = _weights(place, pairs, training_subsets, reads, options)
         if fitted:
             weights[place.judge, place.source, place.budget, place.resample] = fitted
         definitions = {name: attribute.definition for name, attribute in inventory.items()}
         rubrics.append(_write(place, chosen, pairs, fitted, reason, n, definitions, written))
-    judges = [_judge(judging, name, chosen) for name in chosen.judges]
-    made: list[dict[str, Any]] = [_entry(BASE, None, None, "all", judge.judge_id, judge) for judge in judges]
+    judges = {base["judge_id"]: JudgeSpec.model_validate(base) for base in rubric_bases}
+    made: list[dict[str, Any]] = [
+        _entry(BASE, None, None, "all", name, judge) for name, judge in judges.items()
+    ]
     for rubric in rubrics:
         if rubric.undefined is None:
-            base = judges[chosen.judges.index(rubric.judge_id)]
+            base = judges[rubric.judge_id]
             adapted = _with_rubric(base, rubric, judging)
             made.append(_entry(METHOD, rubric.budget, rubric.resample, rubric.source, base.judge_id, adapted))
     records = [{**vars(rubric), "name": rubric.name, "sha256": sha256_of(rubric.text)} for rubric in rubrics]
-    texts: dict[str, str | bytes] = {f"{one.name}.md": one.text + "\n" for one in rubrics if one.text}
+    texts: dict[str, str | bytes] = {f"{one.file_name}.md": one.text + "\n" for one in rubrics if one.text}
     texts["README.md"] = _README
     return records, texts, made, rubric_diagnostics(rubrics, weights, list(inventory))
 
 
-def _check(chosen: RubricOptions, judging: JudgingOptions) -> None:
-    known = [judge.judge_id for judge in judging.judges]
-    problems = [
-        Problem("adaptation.rubrics.judges", name, f"a judge of judging: {', '.join(known)}")
-        for name in chosen.judges
-        if name not in known
-    ]
-    if chosen.writer not in ("weights", "own", *known):
-        problems.append(
-            Problem("adaptation.rubrics.writer", chosen.writer, f"weights, own or one of {', '.join(known)}")
-        )
-    for edited in chosen.edited:
-        if not Path(edited.file).is_file():
-            problems.append(Problem("adaptation.rubrics.edited", edited.file, "a text file that is there"))
-        if edited.judge_id not in chosen.judges:
-            problems.append(
-                Problem("adaptation.rubrics.edited", edited.judge_id, "a judge of adaptation.rubrics.judges")
-            )
-    if problems:
-        raise OptionsError("Rubrics cannot be written as they are set.", problems, _STAY)
+def _places(
+    subsets: pd.DataFrame, bases: Sequence[Mapping[str, Any]], chosen: RubricOptions
+) -> Iterator[_Place]:
+    """Yield every rubric of the design.
 
-
-def _places(subsets: pd.DataFrame, chosen: RubricOptions) -> Iterator[_Place]:
-    """Yield every rubric of the design; a subset that a smaller budget already holds whole is left out."""
-    for judge in chosen.judges:
+    A source with fewer pairs than a budget has the same pairs at each larger one, and a rubric at each all
+    the same: every budget has its row, and the tables say how many pairs it had.
+    """
+    for judge in (str(base["judge_id"]) for base in bases):
         for source, own in subsets.groupby("source", sort=True):
             for resample in range(chosen.resamples):
                 ranked = own[own["resample"] == resample].sort_values("rank")
@@ -179,11 +164,15 @@ def _edited(chosen: RubricOptions, place: _Place) -> str | None:
 
 
 def _shown(pairs: pd.DataFrame, place: _Place, chosen: RubricOptions) -> tuple[tuple[LabelledPair, ...], int]:
-    """Return the training pairs that a writer is shown, shortened, and how many texts were cut."""
+    """Return the training pairs that a writer is shown, shortened, and how many texts were cut.
+
+    They are spread evenly over the ranking: the first ones alone would be the same at every budget.
+    """
     known = pairs.set_index("pair_id")
     out, cut = [], 0
-    for pair_id in place.pairs[: chosen.shown_pairs]:
-        row = known.loc[pair_id]
+    places = np.linspace(0, len(place.pairs) - 1, min(len(place.pairs), chosen.shown_pairs))
+    for position in places.round().astype(int):
+        row = known.loc[place.pairs[position]]
         names = (
             ("response_a", "response_b") if row["reference_label"] == "A" else ("response_b", "response_a")
         )
@@ -222,6 +211,9 @@ def _write(
     definitions: Mapping[str, str],
     written: Mapping[str, tuple[str, str]],
 ) -> Rubric:
+    writer = place.judge if chosen.writer == "own" else chosen.writer
+    if not place.pairs:
+        return _draft(place, writer, undefined="no_training_pair")
     file = _edited(chosen, place)
     if file is not None:
         text = Path(file).read_text(encoding="utf-8").strip()
@@ -231,7 +223,6 @@ def _write(
             return _draft(place, "weights", "", n, undefined=reason)
         draft = _draft(place, "weights", write_from_weights(fitted, definitions, chosen.attributes), n)
     else:
-        writer = place.judge if chosen.writer == "own" else chosen.writer
         shown, cut = _shown(pairs, place, chosen)
         outcome, text = written.get(_draft(place).name, ("missing", ""))
         counts = {"shown": len(shown), "cut": cut}
@@ -245,42 +236,12 @@ def _write(
     return draft
 
 
-def _judge(judging: JudgingOptions, judge_id: str, chosen: RubricOptions) -> JudgeSpec:
-    """Return the judge with the one cell that is adapted."""
-    judge = judging.judge(judge_id)
-    problems = []
-    for use in judge.protocols:
-        if use.name != chosen.protocol:
-            continue
-        constraint = chosen.constraint or use.constraints[0]
-        temperatures = use.temperatures or judge.temperatures
-        temperature = temperatures[0] if chosen.temperature is None else chosen.temperature
-        if constraint not in use.constraints or temperature not in temperatures:
-            continue
-        update = {
-            "constraints": (constraint,),
-            "temperatures": (temperature,),
-            "repetitions": chosen.repetitions,
-        }
-        return judge.model_copy(update={"protocols": (use.model_copy(update=update),)})
-    wanted = f"{chosen.protocol}, constraint {chosen.constraint}, temperature {chosen.temperature}"
-    problems.append(Problem(f"adaptation.rubrics, judge {judge_id}", wanted, "a cell that the judge has"))
-    raise OptionsError("A judge does not have the cell that is to be adapted.", problems, _STAY)
-
-
 def _with_rubric(base: JudgeSpec, rubric: Rubric, judging: JudgingOptions) -> JudgeSpec:
     """Return the judge with the rubric after its system prompt: instructions, not data."""
     instrument = resolve_instruments(judging.model_copy(update={"judges": (base,)}))[0]
-    steps = instrument.protocol.steps
-    if any(step.system is not None for step in steps):
-        raise OptionsError(
-            "A rubric cannot be given to a protocol whose steps have system prompts of their own.",
-            [Problem("adaptation.rubrics.protocol", instrument.protocol.name, "direct or another format")],
-            _STAY,
-        )
-    system = f"{instrument.system_prompt(steps[0])}\n{_RULE}\n{rubric.text}".lstrip("\n")
+    system = f"{instrument.system_prompt(instrument.protocol.steps[0])}\n{_RULE}\n{rubric.text}".lstrip("\n")
     use = base.protocols[0].model_copy(update={"system_prompt": system})
-    return base.model_copy(update={"judge_id": rubric.name[:120], "protocols": (use,)})
+    return base.model_copy(update={"judge_id": rubric.name, "protocols": (use,)})
 
 
 def _entry(

@@ -1,4 +1,4 @@
-"""What is said before anything is asked: all problems of the parameters together, and names that no pair has."""
+"""What is said before anything is asked: problems of the parameters together, and names that no pair has."""
 
 import pandas as pd
 import pytest
@@ -11,7 +11,7 @@ from judge_calibration.options.judging import JudgingOptions
 SCRIPTED = {
     "judge_id": "fair",
     "model": "scripted/noise=0.2",
-    "protocols": [{"name": "direct", "constraints": ["none", "grammar"]}, "decomposed"],
+    "protocols": [{"name": "direct", "constraints": ["none", "grammar"]}, "reference_first"],
     "temperatures": [0.0, 1.0],
     "transport": {"transport": "scripted"},
 }
@@ -76,7 +76,7 @@ class TestParameters:
         assert "a cell that the judge has" in told(cell)
 
     def test_a_protocol_with_system_prompts_of_its_own(self):
-        assert "protocol decomposed; wanted direct" in told({"protocol": "decomposed"})
+        assert "protocol reference_first; wanted direct" in told({"protocol": "reference_first"})
 
     def test_a_training_run_of_a_ranking_that_is_not_drawn(self):
         sft = {"judge": EMBEDDED, "runs": [{"source": "s", "resample": 2}]}
@@ -84,7 +84,10 @@ class TestParameters:
 
     def test_a_judge_that_is_trained_in_another_form_than_it_is_judged_in(self):
         sft = {"judge": EMBEDDED | {"max_tokens": 7}, "runs": [{"source": "s"}]}
-        assert "they differ in max_tokens" in told({"judges": ["small"], "repetitions": 1}, sft=sft)
+        found = told({"judges": ["small"], "repetitions": 2}, sft=sft)
+        assert "they differ in protocols, max_tokens" in found
+        wanted = "{name: direct, constraints: [grammar], temperatures: [0], repetitions: 2}"
+        assert f"the same judge, with protocols: [{wanted}], or another judge_id" in found
 
     @pytest.mark.parametrize("budget", [-5, 0, 1])
     def test_a_budget_is_two_at_least(self, budget):
@@ -111,9 +114,10 @@ class TestNames:
             check_names(self.pairs, options({"edited": edited}, held_out=draw, controlled=draw, sft=sft))
         found = str(error.value)
         for part in (
-            "adaptation.held_out.sources: found mime (did you mean 'mine'?); wanted a source of the pairs: bank, mine",
-            "adaptation.held_out.manipulations: found lenght (did you mean 'length'?); wanted a controlled change "
-            "of the pairs: length, tone",
+            "adaptation.held_out.sources: found mime (did you mean 'mine'?); wanted a source of the pairs: "
+            "bank, mine",
+            "adaptation.held_out.manipulations: found lenght (did you mean 'length'?); wanted a controlled "
+            "change of the pairs: length, tone",
             "adaptation.controlled.sources: found mime",
             "adaptation.controlled.manipulations: found lenght",
             "adaptation.rubrics.edited, source: found banks (did you mean 'bank'?)",

@@ -191,7 +191,7 @@ def _cell(chosen: RubricOptions) -> str:
 def _cells(judge: JudgeSpec) -> str:
     return "; ".join(
         f"{use.name} with constraint {' or '.join(use.constraints)} and temperature "
-        + " or ".join("null" if t is None else f"{t:g}" for t in use.temperatures or judge.temperatures)
+        + " or ".join(map(_number, use.temperatures or judge.temperatures))
         for use in judge.protocols
     )
 
@@ -206,11 +206,23 @@ def _one_judge_an_id(options: AdaptationOptions, bases: Sequence[JudgeSpec]) -> 
             f"adaptation.sft.judge, {trained.judge_id}",
             f"not the judge of that name in judging, with the cell that gets rubrics (they differ in "
             f"{', '.join(_differences(trained, base))})",
-            "the same judge, or another judge_id",
+            f"the same judge, with protocols: [{_written(base)}], or another judge_id",
         )
         for base in bases
         if base.judge_id == trained.judge_id and base != trained
     ]
+
+
+def _written(base: JudgeSpec) -> str:
+    """Return the one use of a base as a person writes it in the parameters."""
+    use = base.protocols[0]
+    settings = [f"name: {use.name}", f"constraints: [{use.constraints[0]}]"]
+    settings.append(f"temperatures: [{', '.join(_number(t) for t in use.temperatures or ())}]")
+    return "{" + ", ".join([*settings, f"repetitions: {use.repetitions}"]) + "}"
+
+
+def _number(temperature: float | None) -> str:
+    return "null" if temperature is None else f"{temperature:g}"
 
 
 def _differences(one: JudgeSpec, other: JudgeSpec) -> list[str]:

@@ -203,9 +203,9 @@ def rubric_diagnostics(
         DIAGNOSTIC_COLUMNS: n_train, the training pairs that the writer used (a model: that it was shown, and
         then `shown` holds them as well, else 0); words; attributes_named and named (by commas, in order);
         share_of_strongest: of the k strongest weights, the share among the k named; same_direction: share of
-        named attributes with a stated direction and a weight other than 0 whose directions agree, out of n_direction;
-        rank_agreement: Spearman correlation of the order of naming with the order of the weights' sizes
-        (NaN below three named). The last three need weights (`weights_known`).
+        named attributes with a stated direction and a weight other than 0 whose directions agree, out of
+        n_direction; rank_agreement: Spearman correlation of the order of naming with the order of the
+        weights' sizes (NaN below three named). The last three need weights (`weights_known`).
     """
     rows = []
     for one in rubrics:

@@ -29,8 +29,21 @@ def pairs():
             "response_a": [f"Yes {i}" for i in range(6)],
             "response_b": [f'No "{i}"\r\n' for i in range(6)],
             "reference_label": ["A", "B"] * 3,
+            "content_hash": [f"h{i}" for i in range(6)],
         }
     )
+
+
+def test_a_pair_that_is_held_out_under_another_name_is_not_exported(pairs):
+    subsets = training_subsets(pairs, (4,))
+    first = subsets.sort_values("rank")["pair_id"].iloc[0]
+    run = TrainingRun(source="s", budget=4)
+    judge = JudgeSpec(judge_id="j", model="openai/m", protocols=("direct",))
+    place = {"pair_id": "t0", "base_id": "c0", "source": "t", "split": "test", "question": "Another?"}
+    same = pairs[pairs["pair_id"] == first].assign(**place)
+    for content_hash, rows in (("unlike", 8), (same["content_hash"].iloc[0], 6)):
+        every = pd.concat([pairs, same.assign(content_hash=content_hash)])
+        assert len(conversations(every, subsets, run, judge)) == rows
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ import pandas as pd
 import yaml
 from pydantic import ValidationError
 
-from judge_calibration.adapt.sft.examples import choose_pairs, render
+from judge_calibration.adapt.sft.examples import choose_pairs, render, shared_with_held_out
 from judge_calibration.errors import JudgeCalibrationError, OptionsError, Problem
 from judge_calibration.judges.secrets import Redactor
 from judge_calibration.judges.transports.litellm_road import load_litellm
@@ -56,6 +56,8 @@ def conversations(
 ) -> list[dict[str, Any]]:
     """Return a run's training pairs as conversations, each pair in both orders.
 
+    As in training here, a pair whose question is that of a held-out pair is left out.
+
     Parameters
     ----------
     pairs, subsets : pandas.DataFrame
@@ -78,6 +80,7 @@ def conversations(
         )
     asked = judge.model_copy(update={"protocols": (use,)})
     chosen = choose_pairs(pairs, subsets, run)
+    chosen = chosen[~chosen["pair_id"].isin(shared_with_held_out(pairs))]
     return [
         {"messages": [*map(dict, one.messages), {"role": "assistant", "content": one.verdict}]}
         for one in render(chosen, asked, marker_salt, source_access)

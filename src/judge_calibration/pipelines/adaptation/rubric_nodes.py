@@ -194,7 +194,7 @@ def _weights(
     panel = labelled_reads(own, pairs, pairs.head(0), subsets, adapted_rows([]))
     if panel is None:
         return {}, "no_reads", 0
-    model = fit_reweighting(panel.stable[0], panel.reference, options.penalty)
+    model = fit_reweighting(panel.stable[0], panel.reference, options.penalty, intercept=options.intercept)
     if model.fit is None:
         return {}, model.undefined, model.n_train
     values = dict(zip(panel.attributes, map(float, model.fit.coefficients), strict=True))

@@ -274,7 +274,9 @@ class TestCosts:
         found = usage_of(calls, answers, price)
         assert found[:3] == pytest.approx((2, 420, 0.0006))
         # The attempt that timed out is not what the call takes.
-        assert (found.seconds, found.reason) == (3.5, None)
+        # Two calls shared 1.5 s, then one had half a second alone.
+        assert (found.seconds, found.reason) == (pytest.approx(2.0), None)
+        assert answers["seconds"].tolist() == pytest.approx([0.75, 1.25])
         unpriced = usage_of(calls, answers, None)
         assert np.isnan(unpriced.money)
         assert unpriced.reason == "unpriced"

@@ -260,7 +260,7 @@ def test_costs_are_tokens_money_and_seconds_and_say_what_is_not_known():
     assert sft["To adapt"].endswith("seconds not known")
     assert sft["Money in all"] == "not known: what training costs is not declared"
     assert sft["Best at its cost"] == "tokens: yes, money: not known, seconds: yes"
-    assert "each counted whole" in block.note
+    assert "shared between them" in block.note
 
 
 def test_a_point_above_the_labels_that_there_are_says_how_many_were_used():

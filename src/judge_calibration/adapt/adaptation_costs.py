@@ -1,9 +1,9 @@
 """What adapting took and what judging with the result takes, so that methods meet at equal cost too.
 
-Costs are tokens (the usage in the answers), money (tokens times the price table) and seconds of waiting,
-added up over calls: each call's successful attempt from its start to its end, as the call store kept it.
-Calls made at the same time are each counted whole, so asking more at once does not make a method cheaper.
-Seconds depend on the machine and on what else it did; they repeat as long as the answers come from the store.
+Costs are tokens (the usage in the answers), money (tokens times the price table) and seconds of the
+clock: from start to end of each call's successful attempt, as the call store kept it, where a moment in which
+several calls were under way is shared between them. So asking and training are on one scale. Seconds depend
+on the machine and on what else it did; they repeat as long as the answers come from the store.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Usage(NamedTuple):
     ----------
     calls, tokens, money : float
     seconds : float
-        Of waiting, added up over calls.
+        Of the clock; a moment in which several calls were under way is shared between them.
     reason : str or None
         Why money or tokens are not known: ``unpriced``, ``usage_missing`` or ``training_price_unknown``.
     """
@@ -83,7 +83,10 @@ UNKNOWN = Usage(np.nan, np.nan, np.nan, np.nan)
 
 
 def with_seconds(answers: pd.DataFrame, attempts: pd.DataFrame) -> pd.DataFrame:
-    """Return answers with a column of the seconds that each one's successful attempt took.
+    """Return answers with a column of the seconds of the clock that each one's successful attempt took.
+
+    A moment in which k attempts were under way counts 1/k for each, so that all together take as long as the
+    clock says, however many were asked at once.
 
     Parameters
     ----------
@@ -101,6 +104,9 @@ def with_seconds(answers: pd.DataFrame, attempts: pd.DataFrame) -> pd.DataFrame:
     ...     "finished_at": ["2026-01-01T00:00:30+00:00", "2026-01-01T00:01:02.500000+00:00"]})
     >>> float(with_seconds(pd.DataFrame({"call_id": ["1"]}), attempts)["seconds"].iloc[0])
     2.5
+    >>> both = pd.concat([attempts, attempts.assign(call_id="2")])  # at the same time
+    >>> [float(s) for s in with_seconds(pd.DataFrame({"call_id": ["1", "2"]}), both)["seconds"]]
+    [1.25, 1.25]
     """
     arrived = attempts[attempts["failure"].isna()].dropna(subset=["started_at", "finished_at"])
     # A call that two processes asked at once has two; the one that began first stands for it.
@@ -108,7 +114,15 @@ def with_seconds(answers: pd.DataFrame, attempts: pd.DataFrame) -> pd.DataFrame:
     start, end = (
         pd.to_datetime(first[name], format="ISO8601", utc=True) for name in ("started_at", "finished_at")
     )
-    took = pd.Series((end - start).dt.total_seconds().to_numpy(), index=first["call_id"].to_numpy())
+    begun, ended = (times.astype("datetime64[ns, UTC]").astype("int64").to_numpy() for times in (start, end))
+    moments = np.unique(np.concatenate([begun, ended]))
+    under_way = np.searchsorted(np.sort(begun), moments[:-1], "right") - np.searchsorted(
+        np.sort(ended), moments[:-1], "right"
+    )
+    each = np.diff(moments) / 1e9 / np.maximum(under_way, 1)
+    so_far = np.concatenate([[0.0], np.cumsum(each)])
+    shares = so_far[np.searchsorted(moments, ended)] - so_far[np.searchsorted(moments, begun)]
+    took = pd.Series(shares, index=first["call_id"].to_numpy(), dtype="float64")
     return answers.assign(seconds=answers["call_id"].map(took).astype("float64"))
 
 

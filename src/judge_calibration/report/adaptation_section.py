@@ -467,9 +467,8 @@ def _methods(tables: Tables) -> list[Block]:
         pairs = int(costs["work_pairs"].iloc[0])
         note = (
             f"What adapting took and judging {pairs:,} new pairs in both orders would take. Seconds are "
-            "seconds of waiting, added up over calls: calls made at the same time are each counted whole, so "
-            "a run that asks many at once is done sooner. They depend on the machine; tokens do not. Best at "
-            "its cost: nothing measured reaches as much for less."
+            "the clock's; a moment in which several calls were under way is shared between them. They depend "
+            "on the machine; tokens do not. Best at its cost: nothing measured reaches as much for less."
         )
         blocks.append(_table("adaptation-cost-table", "Methods at equal cost", note, rows, costs))
     return blocks

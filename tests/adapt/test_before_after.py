@@ -71,6 +71,14 @@ class TestHits:
         assert hits["no_verdict"].tolist() == [0.5, 0.0]
         assert hits["base_no_verdict"].tolist() == [0.0, 0.5]
 
+    def test_an_abstention_is_no_verdict_and_a_tie_is_one(self):
+        pairs = pairs_of(2)
+        base = verdicts_of(pairs, {"AB": ["A", "B"], "BA": ["A", "B"]})
+        adapted = verdicts_of(pairs, {"AB": ["ABSTAIN", "TIE"], "BA": ["ABSTAIN", "TIE"]}, "reweighting")
+        hits = hits_of(pd.concat([base, adapted]), pairs).set_index("pair_id")
+        assert hits["right"].tolist() == [0.0, 0.0]
+        assert hits["no_verdict"].tolist() == [1.0, 0.0]
+
     def test_ties_of_the_reference_are_in_no_accuracy(self):
         pairs = pairs_of(3, "length", "TIE")
         both = [verdicts_of(pairs, {"AB": ["A"] * 3, "BA": ["A"] * 3}, m) for m in ("base", "sft")]

@@ -83,7 +83,7 @@ def hits_of(adapted_verdicts: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame
         return pd.DataFrame({name: pd.Series(dtype="object") for name in columns})
     rows = rows.assign(
         right=((rows["outcome"] == "valid") & (rows["verdict"] == rows["reference_label"])).astype(float),
-        no_verdict=(rows["outcome"] != "valid").astype(float),
+        no_verdict=((rows["outcome"] != "valid") | (rows["verdict"] == "ABSTAIN")).astype(float),
     )
     # The key of a temperature that cannot be set is null on both sides, which a merge takes for equal.
     unit = ["pair_id", "base_id"]

@@ -119,7 +119,7 @@ def standard_errors(
     --------
     >>> x = np.array([[1.0], [1.0], [-1.0], [-1.0], [1.0]]); y = np.array([1, 1, -1, -1, -1])
     >>> round(float(standard_errors(fit_reweighting(x, y), x, y, np.arange(5))[0]), 2)
-    0.73
+    0.69
     """
     if model.fit is None:
         return np.full(stable.shape[1], np.nan)

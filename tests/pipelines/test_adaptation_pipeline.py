@@ -403,7 +403,10 @@ class TestCosts:
             used = [float((tokens or {}).get(row[0], 100)) for row in rows]
             answers = pd.DataFrame({"call_id": ids, "prompt_tokens": used})
             answers = answers.assign(completion_tokens=0.0, cached_tokens=0.0, failure=None)
-            times = {"started_at": "2026-01-01T00:00:00+00:00", "finished_at": "2026-01-01T00:00:02+00:00"}
+            # One after the other.
+            start = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(2 * np.arange(len(rows)), unit="s")
+            end = start + pd.Timedelta(seconds=2)
+            times = {"started_at": start.map(str), "finished_at": end.map(str)}
             return (
                 calls.assign(call_id=ids),
                 answers,
